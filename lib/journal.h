@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "plan.h"
+
+/* The record of what is in force and of a switch under way, in one directory (normally
+ * /run/rtisold/journal).  Written with fsync-free atomic renames or appends: the file system is a tmpfs, and
+ * what must survive is a killed daemon, not a power cut.  Carries a format version and the boot ID; of
+ * another boot, it is as if there were none. */
+typedef struct Journal Journal;
+
+/* directory: a path of this machine.  -EPROTO: of an unknown version or damaged beyond its last record; the
+ * file is kept beside and its name is in the sentence that journal_problem() gives. */
+int journal_open(const char *directory, const char *boot_id, Journal **ret);
+void journal_free(Journal *journal);
+DEFINE_CLEANUP_POINTER(Journal, journal_free)
+#define _cleanup_journal_ _cleanup_(journal_freep)
+
+/* NULL or a sentence: what was wrong with what was found on opening (another boot, a torn last record, …).
+ */
+const char *journal_problem(const Journal *journal);
+
+/* The mode in force (`green` where nothing is) with its steps, since when (µs since the epoch) and by whom.
+ */
+const char *journal_mode(const Journal *journal);
+const Steps *journal_steps(const Journal *journal);
+const char *journal_profile_sha256(const Journal *journal);
+uint64_t journal_since(const Journal *journal);
+const char *journal_by(const Journal *journal);
+
+/* The switch that was begun and neither committed nor undone, or NULL. */
+const Switch *journal_unfinished(const Journal *journal);
+
+/* Writes the switch's old values; nothing may be written to the kernel before this returns 0. */
+int journal_begin(Journal *journal, const Switch *sw);
+/* Appends ops found while the switch was under way (tasks that came meanwhile). */
+int journal_extend(Journal *journal, const Op *op);
+/* The switch is through: its records are what is in force. */
+int journal_commit(Journal *journal, const Switch *sw, const char *profile_sha256, const char *by);
+/* The switch was undone; objects whose undo failed keep their records: `left` (may be NULL) says which. */
+int journal_abort(Journal *journal, const Steps *left);
+
+/* Test hook: called before and after each operation on the journal's files; below 0 fails the operation. */
+typedef int (*JournalHook)(void *userdata, const char *moment);
+void journal_hook(Journal *journal, JournalHook hook, void *userdata);
+
+/* JSON of a step list, for the journal, the state file and D-Bus-free status. */
+struct json_t;
+struct json_t *journal_steps_to_json(const Steps *steps);
+int journal_steps_from_json(const struct json_t *array, Steps *ret);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "cpulist.h"
+#include "kfs.h"
+
+/* Where a value was written: for messages and for `profile show`. */
+typedef struct ProfileSource {
+        char *file;
+        unsigned line;
+} ProfileSource;
+
+/* One error of a profile.  line is 0 where the file as a whole is meant. */
+typedef struct ProfileError {
+        char *file;
+        unsigned line;
+        char *key;     /* `cpuset rt: cpus`, or NULL */
+        char *message; /* a sentence: what is wrong, what is allowed, the nearest known word */
+} ProfileError;
+
+typedef struct ProfileErrors {
+        ProfileError *items;
+        size_t n;
+} ProfileErrors;
+
+void profile_errors_done(ProfileErrors *errors);
+
+typedef enum ProfilePartition { PARTITION_ISOLATED, PARTITION_ROOT, PARTITION_NONE } ProfilePartition;
+typedef enum ProfileNohz { NOHZ_OFF, NOHZ_IDLE, NOHZ_FULL } ProfileNohz;
+typedef enum ProfileSmt { SMT_WARN, SMT_INCLUDE, SMT_REFUSE } ProfileSmt;
+typedef enum ProfilePinned { PINNED_REFUSE, PINNED_ADOPT, PINNED_IGNORE } ProfilePinned;
+/* -1 in the int fields below: not set, leave as found. */
+#define PROFILE_UNSET (-1)
+
+/* The mechanisms that `require =` may name, as bits. */
+typedef enum ProfileRequire {
+        REQUIRE_PARTITION = 1 << 0,
+        REQUIRE_IRQS = 1 << 1,
+        REQUIRE_KTHREADS = 1 << 2,
+        REQUIRE_WORKQUEUES = 1 << 3,
+        REQUIRE_SKEW_TICK = 1 << 4,
+        REQUIRE_NOHZ = 1 << 5,
+        REQUIRE_RT_PUSH_PULL = 1 << 6,
+        REQUIRE_RT_THROTTLING = 1 << 7,
+        REQUIRE_IDLE = 1 << 8,
+        REQUIRE_CPUFREQ = 1 << 9,
+        REQUIRE_NET = 1 << 10,
+} ProfileRequire;
+
+/* The word of one bit (`rt_push_pull`), or NULL. */
+const char *profile_require_to_string(ProfileRequire bit);
+
+/* [cpuset NAME] */
+typedef struct ProfileSet {
+        char *name;
+        char *cpus;         /* CPU expression, its grammar already checked */
+        char *control_cpus; /* CPU expression or NULL */
+        ProfilePartition partition;
+        char *mems;                      /* a list, `local`, or NULL: as found */
+        int nohz;                        /* ProfileNohz or PROFILE_UNSET */
+        int rt_push_pull, rt_throttling; /* 0 off, 1 on, PROFILE_UNSET */
+        char *max_cstate;                /* `POLL`, `C1`, a name, `any`, or NULL */
+        char *governor;                  /* or NULL */
+        ProfileSmt smt;
+} ProfileSet;
+
+/* `KEY = VALUE` of [sched_features], [sysctl] and [sysfs]; optional is the dash before the key. */
+typedef struct ProfileSetting {
+        char *key;   /* a feature, a sysctl's name, a path below /sys */
+        char *value; /* "on"/"off" for features */
+        bool optional;
+        ProfileSource source;
+} ProfileSetting;
+
+/* [irq NAME] */
+typedef struct ProfileIrq {
+        char *name;
+        char *match; /* shell pattern on the action's name */
+        char *cpus;  /* CPU expression */
+} ProfileIrq;
+
+/* [kthread NAME] */
+typedef struct ProfileKthread {
+        char *name;
+        char *match;  /* shell pattern on comm */
+        char *policy; /* other | batch | idle | fifo | rr */
+        int priority; /* 0 for other, batch, idle; 1 to 99 */
+} ProfileKthread;
+
+/* [task NAME] */
+typedef struct ProfileTask {
+        char *name;
+        char *match; /* comm pattern, or NULL */
+        char *unit;  /* systemd unit, or NULL; at least one of the two */
+        char *set;
+        char *thread; /* pattern, or NULL: all threads */
+        char *cpus;   /* CPU expression or NULL */
+} ProfileTask;
+
+typedef struct Profile {
+        char *name, *description;
+        char *file;       /* where its main file was found */
+        unsigned require; /* ProfileRequire bits */
+        ProfilePinned pinned;
+        bool accept_starvation;
+        ProfileSet *sets;
+        size_t n_sets;
+        int skew_tick; /* 0, 1, PROFILE_UNSET */
+        ProfileSetting *features, *sysctls, *sysfs;
+        size_t n_features, n_sysctls, n_sysfs;
+        bool keep_kthreads, keep_workqueues, keep_irqs, keep_timers, keep_watchdog, keep_rcu;
+        char **except; /* kernel threads' patterns */
+        ProfileIrq *irqs;
+        size_t n_irqs;
+        ProfileKthread *kthreads;
+        size_t n_kthreads;
+        ProfileTask *tasks;
+        size_t n_tasks;
+        char *sha256;              /* of the merged text, 64 hexadecimal digits */
+        struct ProfileLine *lines; /* merged `section key value source`, in order, for profile_show() */
+        size_t n_lines;
+} Profile;
+
+typedef struct ProfileLine {
+        char *section, *key, *value;
+        ProfileSource source;
+} ProfileLine;
+
+void profile_free(Profile *profile);
+DEFINE_CLEANUP_POINTER(Profile, profile_free)
+#define _cleanup_profile_ _cleanup_(profile_freep)
+
+/* Loads NAME with its includes and drop-ins from the /etc, /run and /usr/lib/rtisold/profiles of the
+ * context's root (the vendor directory is the one built in, and below the root).  All errors of all files
+ * are collected: -EINVAL with *ret_errors filled; -ENOENT where no such profile exists, -ESHUTDOWN where it
+ * is masked.  `green` always exists: where no file says what it is, it is the profile that asks for nothing.
+ */
+int profile_load(Kfs *kfs, const char *name, Profile **ret, ProfileErrors *ret_errors);
+
+/* Checks one file alone, with what it includes; path is a path of this machine, not below a root. */
+int profile_check_file(const char *path, ProfileErrors *ret_errors);
+
+/* What the CPU expressions of a profile come to on one machine; index as in profile->sets. */
+typedef struct ProfileSetCpus {
+        CpuList cpus, control_cpus;
+} ProfileSetCpus;
+
+/* Names of the profiles that exist (masked ones are left out), sorted; and where each one's main file is. */
+int profile_list(Kfs *kfs, char ***ret_names);
+
+const ProfileSet *profile_set(const Profile *profile, const char *name);

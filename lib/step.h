@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "util.h"
+#include "value.h"
+
+typedef enum Mechanism {
+        MECHANISM_RUNTIME,
+        MECHANISM_BOOT,
+        MECHANISM_ABSENT,
+        _MECHANISM_MAX,
+} Mechanism;
+
+/* When a step is done, within one switch.  The table in step.c gives each phase its place on the way in and
+ * its place on the way back (they differ: see there). */
+typedef enum Phase {
+        PHASE_IRQ_DEFAULT, /* first both ways: an interrupt requested meanwhile must not get the old mask */
+        PHASE_VALUES,      /* sysctl, sysfs */
+        PHASE_SERVER,      /* fair server, throttling: refused by the kernel once the CPU is isolated */
+        PHASE_WATCHDOG,
+        PHASE_TIMERS, /* CPU cycled off and on, before slices exist and interrupts are placed */
+        PHASE_CGROUP, /* slices, siblings narrowed, partitions; `order` says which first */
+        PHASE_TASK,   /* user tasks: affinity and cgroup */
+        PHASE_KTHREAD,
+        PHASE_WORKQUEUE,
+        PHASE_IRQ,
+        PHASE_TICK,     /* skew, nohz, push/pull, features */
+        PHASE_PRIORITY, /* kernel threads' policies */
+        PHASE_POWER,    /* frequency, idle states */
+        _PHASE_MAX,
+} Phase;
+
+typedef enum StepFlags {
+        STEP_REQUIRED = 1 << 0, /* a failure undoes the switch; else it is reported as degraded */
+        STEP_TOLERANT =
+                1 << 1, /* the kernel may refuse this one object (EIO, EPERM, ENOSPC, EBUSY of an interrupt
+                           that cannot move) without a failure of the whole, required or not */
+        STEP_TRANSIENT =
+                1 << 2, /* the object may vanish at any time (a task, an interrupt): that is no error */
+        STEP_VOLATILE =
+                1 << 3, /* the kernel changes the value by itself when cgroups change (affinities on kernels
+                           that forget a task's own mask): looked at again when its turn comes, both ways */
+        STEP_ACTION = 1 << 4,   /* an act, not a state (a CPU cycled): done on the way in only, never undone,
+                                   never   compared; done where the switch adds `wanted` CPUs to the sets */
+        STEP_RECREATE = 1 << 5, /* makes something (a slice): the way back removes it, unless it is in use */
+} StepFlags;
+
+/* One change to one kernel object: what it was before any mode, what it is now, what it should be. */
+typedef struct Step {
+        char *id;     /* stable: `irq/25/affinity`, design section 5 */
+        char *object; /* as kfs names it */
+        ValueKind kind;
+        char *before; /* the first value seen since green */
+        char *now;    /* read when the plan was made; NULL where it could not be read */
+        char *wanted;
+        char *within; /* VALUE_WITHIN only: the cpulist that live values must stay in */
+        Phase phase;
+        int order; /* within the phase, ascending on the way in, descending on the way back */
+        unsigned flags;
+        Mechanism mechanism;
+        char *reason;   /* where mechanism is not runtime: why, and what to do */
+        char *disturbs; /* whom the write disturbs beyond the CPUs that change, or NULL */
+        char *set;      /* the set it is for, or NULL */
+} Step;
+
+typedef struct Steps {
+        Step *items;
+        size_t n;
+} Steps;
+
+void step_done(Step *step);
+void steps_done(Steps *steps);
+#define _cleanup_steps_ _cleanup_(steps_done)
+
+int step_copy(const Step *step, Step *ret);
+/* Appends, taking the strings out of *step (also on failure). */
+int steps_add(Steps *steps, Step *step);
+/* By object, which is unique in a list. NULL where there is none. */
+Step *steps_find(const Steps *steps, const char *object);
+Step *steps_find_id(const Steps *steps, const char *id);
+
+/* Does a live value (NULL: gone) hold what the step wants? */
+bool step_holds(const Step *step, const char *live);
+
+const char *mechanism_to_string(Mechanism mechanism);
+const char *phase_to_string(Phase phase);
+Phase phase_from_string(const char *word);
+/* Places on the way in and on the way back. */
+int phase_rank(Phase phase, bool back);
