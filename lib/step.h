@@ -31,18 +31,24 @@ typedef enum Phase {
 } Phase;
 
 typedef enum StepFlags {
-        STEP_REQUIRED = 1 << 0, /* a failure undoes the switch; else it is reported as degraded */
-        STEP_TOLERANT =
-                1 << 1, /* the kernel may refuse this one object (EIO, EPERM, ENOSPC, EBUSY of an interrupt
-                           that cannot move) without a failure of the whole, required or not */
-        STEP_TRANSIENT =
-                1 << 2, /* the object may vanish at any time (a task, an interrupt): that is no error */
-        STEP_VOLATILE =
-                1 << 3, /* the kernel changes the value by itself when cgroups change (affinities on kernels
-                           that forget a task's own mask): looked at again when its turn comes, both ways */
-        STEP_ACTION = 1 << 4,   /* an act, not a state (a CPU cycled): done on the way in only, never undone,
-                                   never   compared; done where the switch adds `wanted` CPUs to the sets */
-        STEP_RECREATE = 1 << 5, /* makes something (a slice): the way back removes it, unless it is in use */
+        /* A failure undoes the switch; without it, a failure is reported as degraded. */
+        STEP_REQUIRED = 1 << 0,
+        /* The kernel may refuse this one object (EIO, EPERM, ENOSPC, EBUSY: an interrupt that cannot move)
+         * without a failure of the whole, required or not. */
+        STEP_TOLERANT = 1 << 1,
+        /* The object may vanish at any time (a task, an interrupt): that is no error. */
+        STEP_TRANSIENT = 1 << 2,
+        /* The kernel changes the value by itself when cgroups or CPUs change (affinities on kernels that
+         * forget a task's own mask): looked at again when its turn comes, both ways. */
+        STEP_VOLATILE = 1 << 3,
+        /* An act, not a state (a CPU cycled): done on the way in only and when no mode before did it; never
+         * undone, never compared. */
+        STEP_ACTION = 1 << 4,
+        /* Makes something (a slice): the way back removes it, unless it is in use. */
+        STEP_RECREATE = 1 << 5,
+        /* Done once and not kept in the records: a task that came later gets its ancestor's pin back in
+           green. */
+        STEP_UNRECORDED = 1 << 6,
 } StepFlags;
 
 /* One change to one kernel object: what it was before any mode, what it is now, what it should be. */
@@ -61,6 +67,7 @@ typedef struct Step {
         char *reason;   /* where mechanism is not runtime: why, and what to do */
         char *disturbs; /* whom the write disturbs beyond the CPUs that change, or NULL */
         char *set;      /* the set it is for, or NULL */
+        char *backend;  /* the name of the backend that planned it; filled by plan_make() */
 } Step;
 
 typedef struct Steps {
