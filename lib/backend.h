@@ -31,6 +31,7 @@ typedef struct PlanInput {
         CpuList isolated;           /* every CPU in a set */
         CpuList housekeeping;       /* online and in no set */
         const Steps *in_force;      /* the steps of the mode now in force */
+        unsigned flags;             /* PlanFlags */
 } PlanInput;
 
 /* Why a switch is refused before its first write. */
@@ -75,6 +76,9 @@ extern const Backend *const backends[]; /* NULL at the end */
 extern const Backend backend_cpuset, backend_task, backend_irq, backend_kthread, backend_workqueue,
         backend_sched_features, backend_tick, backend_throttling, backend_timers, backend_watchdog,
         backend_cpufreq, backend_idle, backend_sysctl, backend_sysfs;
+
+/* The backend of that name, or NULL. */
+const Backend *backend_find(const char *name);
 
 /* Is the mechanism in `require =`?  Then STEP_REQUIRED, else 0. */
 unsigned backend_required(const Profile *profile, ProfileRequire bit);

@@ -45,9 +45,9 @@ void cpulist_intersect(CpuList *list, const CpuList *other);
 void cpulist_subtract(CpuList *list, const CpuList *other);
 
 /* Reads a cpulist as the kernel prints one (`0-3,8`, strides `0-31:2/8`); white space, a newline and NUL
- * bytes around it and spaces around commas are allowed, and the empty text is the empty set.  -EINVAL for anything else (`7-4`, `1-`,
- * `0x3`, `1,,2`), -ERANGE above CPULIST_MAX; *ret_column, where not NULL, is then the byte (from 0) at
- * fault. */
+ * bytes around it and spaces around commas are allowed, and the empty text is the empty set.  -EINVAL for
+ * anything else (`7-4`, `1-`, `0x3`, `1,,2`), -ERANGE above CPULIST_MAX; *ret_column, where not NULL, is
+ * then the byte (from 0) at fault. */
 int cpulist_parse(const char *text, CpuList *ret, size_t *ret_column);
 
 /* Reads a mask as the kernel prints one: 32-bit hexadecimal words with commas, of any width. -EINVAL,

@@ -7,10 +7,15 @@
  * of the mode in force, whose `before` values are overlaid; may be NULL. */
 int plan_audit(Kfs *kfs, const Profile *profile, const Steps *in_force, World **ret);
 
+typedef enum PlanFlags {
+        PLAN_MEND =
+                1 << 0, /* the profile is in force: a CPU of a set that is away is left out, not refused */
+} PlanFlags;
+
 /* Pure.  Evaluates the sets, refuses what design section 2 refuses, and asks every backend for its steps,
- * which come back in the order of the way in.  0 also where there are refusals; -EINVAL where a CPU
- * expression is wrong on this machine (then refusals say so); -ENOMEM. */
-int plan_make(const Profile *profile, const World *world, const Steps *in_force, Plan **ret);
+ * which come back in the order of the way in.  0 also where there are refusals (a CPU expression that is
+ * wrong on this machine is one); -ENOMEM. */
+int plan_make(const Profile *profile, const World *world, const Steps *in_force, unsigned flags, Plan **ret);
 void plan_free(Plan *plan);
 DEFINE_CLEANUP_POINTER(Plan, plan_free)
 #define _cleanup_plan_ _cleanup_(plan_freep)

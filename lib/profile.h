@@ -142,7 +142,9 @@ int profile_check_file(const char *path, ProfileErrors *ret_errors);
 
 /* What the CPU expressions of a profile come to on one machine; index as in profile->sets. */
 typedef struct ProfileSetCpus {
-        CpuList cpus, control_cpus;
+        CpuList cpus;       /* online now */
+        CpuList configured; /* with those of the set that are away just now: what cpuset files are given */
+        CpuList control_cpus;
 } ProfileSetCpus;
 
 /* Names of the profiles that exist (masked ones are left out), sorted; and where each one's main file is. */

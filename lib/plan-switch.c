@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "plan.h"
+
+#include <stdarg.h>
+
+typedef struct SwitchContext {
+        const Plan *plan;
+        const Steps *in_force;
+        const World *world;
+        unsigned flags;
+        Switch *sw;
+} SwitchContext;
+
+static void op_done(Op *op) {
+        step_done(&op->step);
+        free(op->was);
+        free(op->target);
+        *op = (Op){};
+}
+
+void switch_free(Switch *sw) {
+        if (!sw)
+                return;
+        free(sw->from);
+        free(sw->to);
+        for (size_t i = 0; i < sw->n_ops; i++)
+                op_done(&sw->ops[i]);
+        free(sw->ops);
+        steps_done(&sw->in_force);
+        util_strv_free(sw->left_alone);
+        free(sw);
+}
+
+static int switch_add_op(Switch *sw, const Step *step, const char *was, const char *target, bool back) {
+        Op op = { .back = back };
+        int r = step_copy(step, &op.step);
+
+        if (r < 0)
+                return r;
+        op.was = was ? strdup(was) : NULL;
+        op.target = strdup(target);
+        r = (was && !op.was) || !op.target ? -ENOMEM : GROW(sw->ops, sw->n_ops);
+        if (r < 0) {
+                op_done(&op);
+                return r;
+        }
+        sw->ops[sw->n_ops++] = op;
+        return 0;
+}
+
+static int switch_add_record(Switch *sw, const Step *step) {
+        Step copy = {};
+        int r;
+
+        if (step->flags & STEP_UNRECORDED)
+                return 0;
+        r = step_copy(step, &copy);
+        return r < 0 ? r : steps_add(&sw->in_force, &copy);
+}
+
+static int switch_leave_alone(Switch *sw, const char *format, ...) _printf_(2, 3);
+static int switch_leave_alone(Switch *sw, const char *format, ...) {
+        _cleanup_free_ char *sentence = NULL;
+        va_list ap;
+        int r;
+
+        va_start(ap, format);
+        r = vasprintf(&sentence, format, ap);
+        va_end(ap);
+        if (r < 0) {
+                sentence = NULL;
+                return -ENOMEM;
+        }
+        return util_strv_push(&sw->left_alone, sentence);
+}
+
+static bool step_is_due(const SwitchContext *context, const Step *step) {
+        if (step->mechanism != MECHANISM_RUNTIME)
+                return false;
+        if (step->flags & STEP_ACTION)
+                return !steps_find(context->in_force, step->object);
+        return step->flags & STEP_VOLATILE || !step_holds(step, step->now);
+}
+
+/* A step left out keeps the record it has, so that green still knows what was found. */
+static int switch_leave_out(const SwitchContext *context, const Step *step) {
+        const Step *record = steps_find(context->in_force, step->object);
+        int r = record ? switch_add_record(context->sw, record) : 0;
+
+        return r < 0 ? r
+                     : switch_leave_alone(context->sw, "%s: left out, because it disturbs %s (--no-disturb)",
+                               step->id, step->disturbs);
+}
+
+/* The way in: what the new mode asks for and does not hold yet. */
+static int switch_in(const SwitchContext *context, const Step *step) {
+        bool due = step_is_due(context, step);
+        int r;
+
+        if (due && step->disturbs && context->flags & SWITCH_NO_DISTURB)
+                return switch_leave_out(context, step);
+        r = switch_add_record(context->sw, step);
+        if (r < 0 || !due)
+                return r;
+        return switch_add_op(context->sw, step, step->now, step->wanted, false);
+}
+
+/* What an object gets that the new mode does not ask for, and that still has what the old mode gave it. */
+static int record_target(const SwitchContext *context, const Step *record, const char *live, char **ret) {
+        const Backend *backend = record->backend ? backend_find(record->backend) : NULL;
+        char *target;
+
+        if (backend && backend->revert)
+                return backend->revert(record, live, context->world, ret);
+        if (!live || !record->before || !value_equal(record->kind, live, record->wanted)) {
+                *ret = NULL;
+                return 0;
+        }
+        target = strdup(record->before);
+        if (!target)
+                return -ENOMEM;
+        *ret = target;
+        return 0;
+}
+
+/* The kernel may change a volatile value while cgroups are taken apart: what somebody else put there
+ * meanwhile is then put there again. */
+static int switch_keep_foreign(const SwitchContext *context, const Step *record, const char *live) {
+        int r;
+
+        if (!live || !record->before || value_equal(record->kind, live, record->before))
+                return 0;
+        r = switch_leave_alone(context->sw,
+                "%s reads %s, which is neither what was found (%s) nor what %s gave it (%s): "
+                "somebody else changed it, and it is left so",
+                record->object, live, record->before, context->sw->from, record->wanted);
+        if (r < 0 || !(record->flags & STEP_VOLATILE))
+                return r;
+        return switch_add_op(context->sw, record, live, live, true);
+}
+
+/* The way back: a record whose object the new mode does not ask for. */
+static int switch_back(const SwitchContext *context, const Step *record) {
+        const char *live = world_live(context->world, record->object);
+        _cleanup_free_ char *target = NULL;
+        int r;
+
+        if (record->mechanism != MECHANISM_RUNTIME || record->flags & STEP_ACTION)
+                return 0;
+        r = record_target(context, record, live, &target);
+        if (r < 0)
+                return r;
+        if (!target)
+                return switch_keep_foreign(context, record, live);
+        if (live && value_equal(record->kind, live, target) && !(record->flags & STEP_VOLATILE))
+                return 0;
+        return switch_add_op(context->sw, record, live, target, true);
+}
+
+/* Default affinity of new interrupts first; then all ways back, in their order; then the ways in. */
+static int op_stage(const Op *op) {
+        if (op->step.phase == PHASE_IRQ_DEFAULT)
+                return 0;
+        return op->back ? 1 : 2;
+}
+
+static int compare_ops(const void *a, const void *b) {
+        const Op *x = a, *y = b;
+        int order = op_stage(x) - op_stage(y);
+
+        if (order == 0)
+                order = phase_rank(x->step.phase, x->back) - phase_rank(y->step.phase, y->back);
+        if (order == 0)
+                order = x->back ? y->step.order - x->step.order : x->step.order - y->step.order;
+        return order ?: strverscmp(x->step.object, y->step.object);
+}
+
+static int switch_fill(const SwitchContext *context) {
+        int r;
+
+        for (size_t i = 0; i < context->plan->steps.n; i++) {
+                r = switch_in(context, &context->plan->steps.items[i]);
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; context->in_force && i < context->in_force->n; i++) {
+                const Step *record = &context->in_force->items[i];
+
+                if (steps_find(&context->plan->steps, record->object))
+                        continue;
+                r = switch_back(context, record);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int plan_switch(const Plan *plan, const char *from, const Steps *in_force, const World *world,
+        unsigned flags, Switch **ret) {
+        _cleanup_switch_ Switch *sw = calloc(1, sizeof(Switch));
+        SwitchContext context = { plan, in_force, world, flags, sw };
+        int r;
+
+        if (!sw)
+                return -ENOMEM;
+        sw->from = strdup(from);
+        sw->to = strdup(plan->mode);
+        if (!sw->from || !sw->to)
+                return -ENOMEM;
+        r = switch_fill(&context);
+        if (r < 0)
+                return r;
+        if (sw->n_ops > 0)
+                qsort(sw->ops, sw->n_ops, sizeof(Op), compare_ops);
+        *ret = TAKE_PTR(sw);
+        return 0;
+}
