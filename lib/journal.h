@@ -44,7 +44,7 @@ int journal_abort(Journal *journal, const Steps *left);
 typedef int (*JournalHook)(void *userdata, const char *moment);
 void journal_hook(Journal *journal, JournalHook hook, void *userdata);
 
-/* JSON of a step list, for the journal, the state file and D-Bus-free status. */
+/* JSON of a step list with its sets (an object), for the journal, the state file and D-Bus-free status. */
 struct json_t;
 struct json_t *journal_steps_to_json(const Steps *steps);
-int journal_steps_from_json(const struct json_t *array, Steps *ret);
+int journal_steps_from_json(const struct json_t *object, Steps *ret);

@@ -46,25 +46,17 @@ static int set_expression(
 }
 
 /* The CPUs that the set has by the records in force: they tell which ones are only away for the moment. */
-static int set_in_force(SetsContext *context, const ProfileSet *set, CpuList *ret) {
-        _cleanup_free_ char *id = NULL;
-        const Step *step;
-        int r = util_asprintf(&id, "cpuset/%s/cpus", set->name);
+static void set_in_force(SetsContext *context, const ProfileSet *set, CpuList *ret) {
+        const StepSet *record = steps_find_set(context->in_force, set->name);
 
-        if (r < 0)
-                return r;
-        step = steps_find_id(context->in_force, id);
-        if (!step || cpulist_parse(step->wanted, ret, NULL) < 0)
+        if (!record || cpulist_parse(record->cpus, ret, NULL) < 0)
                 *ret = (CpuList){};
-        return 0;
 }
 
 static int set_configure_away(SetsContext *context, const ProfileSet *set, ProfileSetCpus *cpus) {
         _cleanup_cpulist_ CpuList away = {};
-        int r = set_in_force(context, set, &away);
 
-        if (r < 0)
-                return r;
+        set_in_force(context, set, &away);
         cpulist_intersect(&away, &context->world->topology->present);
         cpulist_subtract(&away, &context->world->topology->online);
         return cpulist_union(&cpus->configured, &away);
@@ -235,5 +227,6 @@ int plan_sets(
         }
         r = refuse_empty(&context);
         r = r ?: refuse_overlaps(&context);
+        r = r ?: record_sets(&context);
         return r ?: fill_housekeeping(&context);
 }

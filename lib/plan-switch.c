@@ -178,6 +178,11 @@ static int compare_ops(const void *a, const void *b) {
 static int switch_fill(const SwitchContext *context) {
         int r;
 
+        for (size_t i = 0; i < context->plan->steps.n_sets; i++) {
+                r = steps_add_set(&context->sw->in_force, &context->plan->steps.sets[i]);
+                if (r < 0)
+                        return r;
+        }
         for (size_t i = 0; i < context->plan->steps.n; i++) {
                 r = switch_in(context, &context->plan->steps.items[i]);
                 if (r < 0)

@@ -15,10 +15,22 @@ void step_done(Step *step) {
         *step = (Step){};
 }
 
+static void step_set_done(StepSet *set) {
+        free(set->name);
+        free(set->cpus);
+        free(set->partition);
+        free(set->nohz);
+        free(set->rt_push_pull);
+        *set = (StepSet){};
+}
+
 void steps_done(Steps *steps) {
         for (size_t i = 0; i < steps->n; i++)
                 step_done(&steps->items[i]);
+        for (size_t i = 0; i < steps->n_sets; i++)
+                step_set_done(&steps->sets[i]);
         free(steps->items);
+        free(steps->sets);
         *steps = (Steps){};
 }
 
@@ -72,6 +84,31 @@ int steps_add(Steps *steps, Step *step) {
         steps->items[steps->n++] = *step;
         *step = (Step){};
         return 0;
+}
+
+int steps_add_set(Steps *steps, const StepSet *set) {
+        StepSet copy = {};
+        int r = 0;
+
+        r = r ?: copy_text(set->name, &copy.name);
+        r = r ?: copy_text(set->cpus, &copy.cpus);
+        r = r ?: copy_text(set->partition, &copy.partition);
+        r = r ?: copy_text(set->nohz, &copy.nohz);
+        r = r ?: copy_text(set->rt_push_pull, &copy.rt_push_pull);
+        r = r ?: GROW(steps->sets, steps->n_sets);
+        if (r < 0) {
+                step_set_done(&copy);
+                return r;
+        }
+        steps->sets[steps->n_sets++] = copy;
+        return 0;
+}
+
+const StepSet *steps_find_set(const Steps *steps, const char *name) {
+        for (size_t i = 0; steps && i < steps->n_sets; i++)
+                if (streq(steps->sets[i].name, name))
+                        return &steps->sets[i];
+        return NULL;
 }
 
 Step *steps_find(const Steps *steps, const char *object) {

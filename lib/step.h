@@ -70,9 +70,22 @@ typedef struct Step {
         char *backend;  /* the name of the backend that planned it; filled by plan_make() */
 } Step;
 
+/* A set as the mode has it: what `status` tells of it without a look at the profile, which may have changed
+ * since. */
+typedef struct StepSet {
+        char *name;
+        char *cpus;         /* cpulist, with CPUs that are away just now */
+        char *partition;    /* isolated | root | none */
+        char *nohz;         /* off | idle | full, or "" where the profile leaves it */
+        char *rt_push_pull; /* on | off, or "" */
+} StepSet;
+
+/* The steps of a mode, and its sets. */
 typedef struct Steps {
         Step *items;
         size_t n;
+        StepSet *sets;
+        size_t n_sets;
 } Steps;
 
 void step_done(Step *step);
@@ -82,6 +95,9 @@ void steps_done(Steps *steps);
 int step_copy(const Step *step, Step *ret);
 /* Appends, taking the strings out of *step (also on failure). */
 int steps_add(Steps *steps, Step *step);
+/* Appends a copy. */
+int steps_add_set(Steps *steps, const StepSet *set);
+const StepSet *steps_find_set(const Steps *steps, const char *name);
 /* By object, which is unique in a list. NULL where there is none. */
 Step *steps_find(const Steps *steps, const char *object);
 Step *steps_find_id(const Steps *steps, const char *id);
