@@ -57,7 +57,8 @@ int kfs_readlink(Kfs *kfs, const char *path, char **ret);
 /* Folders: cgroups of a machine without systemd.  Providers call these; they pass the hook like a write. */
 int kfs_mkdir(Kfs *kfs, const char *directory);
 int kfs_rmdir(Kfs *kfs, const char *directory);
-/* A descriptor for poll(2) and inotify on a file; opened read-only. */
+/* A descriptor for poll(2), fstat(2) and reading; opened read-only and without waiting (O_NONBLOCK: a fifo
+ * must not hang us), close-on-exec.  Also for directories. */
 int kfs_open(Kfs *kfs, const char *path);
 
 /* What holds state and is no file. */

@@ -24,6 +24,9 @@ typedef struct ProfileErrors {
 } ProfileErrors;
 
 void profile_errors_done(ProfileErrors *errors);
+#define _cleanup_profile_errors_ _cleanup_(profile_errors_done)
+/* `FILE:LINE: [SECTION] KEY: message`, as a user sees it. */
+int profile_error_sentence(const ProfileError *error, char **ret);
 
 typedef enum ProfilePartition { PARTITION_ISOLATED, PARTITION_ROOT, PARTITION_NONE } ProfilePartition;
 typedef enum ProfileNohz { NOHZ_OFF, NOHZ_IDLE, NOHZ_FULL } ProfileNohz;
@@ -66,7 +69,8 @@ typedef struct ProfileSet {
 
 /* `KEY = VALUE` of [sched_features], [sysctl] and [sysfs]; optional is the dash before the key. */
 typedef struct ProfileSetting {
-        char *key;   /* a feature, a sysctl's name, a path below /sys */
+        char *key; /* a feature, a sysctl's name with dots (`net.ipv4.conf.eth0/100.forwarding`: slashes and
+                      dots change places in the path, as in sysctl.d), a path below /sys */
         char *value; /* "on"/"off" for features */
         bool optional;
         ProfileSource source;
@@ -75,14 +79,14 @@ typedef struct ProfileSetting {
 /* [irq NAME] */
 typedef struct ProfileIrq {
         char *name;
-        char *match; /* shell pattern on the action's name */
+        char *match; /* shell patterns on the action's name, see profile_matches() */
         char *cpus;  /* CPU expression */
 } ProfileIrq;
 
 /* [kthread NAME] */
 typedef struct ProfileKthread {
         char *name;
-        char *match;  /* shell pattern on comm */
+        char *match;  /* shell patterns on comm */
         char *policy; /* other | batch | idle | fifo | rr */
         int priority; /* 0 for other, batch, idle; 1 to 99 */
 } ProfileKthread;
@@ -90,10 +94,10 @@ typedef struct ProfileKthread {
 /* [task NAME] */
 typedef struct ProfileTask {
         char *name;
-        char *match; /* comm pattern, or NULL */
+        char *match; /* comm patterns, or NULL */
         char *unit;  /* systemd unit, or NULL; at least one of the two */
         char *set;
-        char *thread; /* pattern, or NULL: all threads */
+        char *thread; /* patterns on a thread's comm, or NULL: all threads */
         char *cpus;   /* CPU expression or NULL */
 } ProfileTask;
 
@@ -108,6 +112,7 @@ typedef struct Profile {
         int skew_tick; /* 0, 1, PROFILE_UNSET */
         ProfileSetting *features, *sysctls, *sysfs;
         size_t n_features, n_sysctls, n_sysfs;
+        /* [keep_off_sets]; all but timers default to yes */
         bool keep_kthreads, keep_workqueues, keep_irqs, keep_timers, keep_watchdog, keep_rcu;
         char **except; /* kernel threads' patterns */
         ProfileIrq *irqs;
@@ -139,6 +144,14 @@ int profile_load(Kfs *kfs, const char *name, Profile **ret, ProfileErrors *ret_e
 
 /* Checks one file alone, with what it includes; path is a path of this machine, not below a root. */
 int profile_check_file(const char *path, ProfileErrors *ret_errors);
+
+/* Does a name match one of the shell patterns of a text, which white space separates (`ksoftirqd/x
+ * ktimers/x`)?  A star matches slashes too. */
+bool profile_matches(const char *patterns, const char *name);
+
+/* The merged profile as text that is itself a profile; with sources, each line ends in the comment `;
+ * FILE:LINE`. */
+int profile_format(const Profile *profile, bool sources, char **ret);
 
 /* What the CPU expressions of a profile come to on one machine; index as in profile->sets. */
 typedef struct ProfileSetCpus {
