@@ -203,6 +203,42 @@ static int fill_housekeeping(SetsContext *context) {
         return plan_refuse(plan, "no housekeeping CPU is left: the sets take every CPU that is online");
 }
 
+static int record_set(const ProfileSet *set, const ProfileSetCpus *cpus, Steps *steps) {
+        static const char *const partitions[] = {
+                [PARTITION_ISOLATED] = "isolated",
+                [PARTITION_ROOT] = "root",
+                [PARTITION_NONE] = "none",
+        };
+        static const char *const ticks[] = {
+                [NOHZ_OFF] = "off", [NOHZ_IDLE] = "idle", [NOHZ_FULL] = "full"
+        };
+        static const char *const switches[] = { "off", "on" };
+        _cleanup_free_ char *text = NULL;
+        StepSet record = {};
+        int r = cpulist_format(&cpus->configured, &text);
+
+        if (r < 0)
+                return r;
+        record.name = set->name;
+        record.cpus = text;
+        record.partition = (char *) partitions[set->partition];
+        record.nohz = (char *) (set->nohz == PROFILE_UNSET ? "" : ticks[set->nohz]);
+        record.rt_push_pull =
+                (char *) (set->rt_push_pull == PROFILE_UNSET ? "" : switches[set->rt_push_pull]);
+        return steps_add_set(steps, &record);
+}
+
+static int record_sets(SetsContext *context) {
+        for (size_t i = 0; i < context->plan->n_sets; i++) {
+                int r = record_set(
+                        &context->profile->sets[i], &context->plan->sets[i], &context->plan->steps);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 int plan_sets(
         const Profile *profile, const World *world, const Steps *in_force, unsigned flags, Plan *plan) {
         _cleanup_free_ Progress *progress = calloc(profile->n_sets + 1, sizeof(Progress));
