@@ -4,21 +4,25 @@
 #include "util.h"
 #include "value.h"
 
+/* clang-format off */
 /* The only door to the kernel and to what else holds a machine's state.  An object is named by a text:
  *
- *   /proc/irq/25/smp_affinity_list            a file, below the root of this context
- *   /sys/kernel/debug/sched/features#NAME     one word of a file: reads `NAME` or `NO_NAME`
- *   task/PID/START/affinity                   a cpulist; START is field 22 of /proc/PID/stat, so that a
- * reused task/PID/START/policy                     `fifo 2`, `other 0`, …;       PID is -ESRCH and not
- * another task task/PID/START/cgroup                     the cgroup path of the process
- * (`/system.slice/x.service`) unit/NAME                                 a systemd slice (or cgroup):
- * `absent`, or `cpus=1-3 mems=0` irqbalance/banned                         CPUs irqbalance was told to leave
- * alone cycle/CPU                                 writing `1` takes the CPU offline and back; reads its
- * online state
+ *   /proc/irq/25/smp_affinity_list         a file, below the root of this context
+ *   /sys/kernel/debug/sched/features#NAME  one word of a file: reads `NAME` or `NO_NAME`
+ *   task/TID/START/affinity                a cpulist, of online CPUs as sched_getaffinity(2) has it; START is
+ *                                          field 22 of /proc/TID/stat: -ESRCH where the number was reused
+ *   task/TID/START/policy                  `fifo 2`, `other 0`, …; with a third word `reset` where a child
+ *                                          falls back to SCHED_OTHER
+ *   task/TID/START/cgroup                  the cgroup path of the process (`/system.slice/x.service`)
+ *   unit/NAME                              a systemd slice (or cgroup): `absent`, or `cpus=1-3 mems=0`
+ *   irqbalance/banned                      CPUs irqbalance was told to leave alone
+ *   cycle/CPU                              writing `1` takes the CPU offline and back; reads its online state
  *
- * All but files go through a provider registered for the part before the first slash.  On a root other than
- * `/` the providers keep their state in files of that root, so that everything can be tried on a directory.
+ * All but files go through a provider registered for the part before the first slash (providers.h).  On a
+ * root other than `/` the providers keep their state in files of that root, so that everything can be tried
+ * on a directory, and a file there reads after a write as the kernel's own would (kfs-emulate.h).
  */
+/* clang-format on */
 typedef struct Kfs Kfs;
 
 /* root: NULL or "/" is the live machine.  A path given to this context never leaves the root, links
@@ -39,7 +43,8 @@ int kfs_read_raw(Kfs *kfs, const char *object, char **ret, size_t *ret_size);
 /* kfs_read() and printf in one: kfs_readf(kfs, &text, "/proc/irq/%u/actions", irq). */
 int kfs_readf(Kfs *kfs, char **ret, const char *format, ...) _printf_(3, 4);
 
-/* Writes once, in one write(2), without a look at what is there. */
+/* Writes once, in one write(2), without a look at what is there.  -EIO where less was taken than given,
+ * -EOPNOTSUPP where nobody provides the object. */
 int kfs_write(Kfs *kfs, const char *object, const char *value);
 
 /* Makes an object hold a value: 0 where it held already (no write), 1 where it was written and reads back
@@ -74,7 +79,9 @@ typedef struct KfsProvider {
 int kfs_provide(Kfs *kfs, const KfsProvider *provider, void *userdata);
 
 /* Where tests make things fail.  Called before (`KFS_BEFORE_…`) and after each access; what it returns below
- * 0 takes the place of the access (before) or of its result (after).  It may also not return. */
+ * 0 takes the place of the access (before) or of its result (after).  It may also not return.  value is what
+ * is written, or was read; NULL for folders and for what could not be read.  Where a provider does its work
+ * through several accesses of this context, each of them passes the hook, too. */
 typedef enum KfsMoment {
         KFS_BEFORE_READ,
         KFS_AFTER_READ,
