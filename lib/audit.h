@@ -19,6 +19,7 @@ typedef struct Finding {
 } Finding;
 
 typedef struct AuditSet {
+        CpuList members;
         char *name, *cpus, *slice, *partition, *partition_reason;
         char *nohz_wanted, *nohz_live, *push_pull_wanted, *push_pull_live;
         StepState nohz_state, push_pull_state;
@@ -42,6 +43,12 @@ int audit_make(Kfs *kfs, const Steps *in_force, const char *mode, Audit **ret);
 void audit_free(Audit *audit);
 DEFINE_CLEANUP_POINTER(Audit, audit_free)
 #define _cleanup_audit_ _cleanup_(audit_freep)
+
+/* Has the task a right to be on that CPU: it was put into the CPU's set, or it is a kernel thread of that very CPU? */
+bool audit_task_is_expected(const Audit *audit, const WorldTask *task, unsigned cpu);
+
+/* `ok`, `drifted` or `degraded`: what the whole comes to. */
+const char *audit_verdict(const Audit *audit);
 
 /* Tasks and interrupts that may run on a CPU, indexes into audit->world. */
 int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n);

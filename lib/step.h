@@ -49,6 +49,8 @@ typedef enum StepFlags {
         /* Done once and not kept in the records: a task that came later gets its ancestor's pin back in
            green. */
         STEP_UNRECORDED = 1 << 6,
+        /* The kernel refused it when the mode was entered, and the mode was entered without it; reason says why. */
+        STEP_REFUSED = 1 << 7,
 } StepFlags;
 
 /* One change to one kernel object: what it was before any mode, what it is now, what it should be. */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "audit.h"
+
+#include "audit-findings.h"
+#include "cpuset.h"
+
+static void audit_set_done(AuditSet *set) {
+        cpulist_done(&set->members);
+        free(set->name);
+        free(set->cpus);
+        free(set->slice);
+        free(set->partition);
+        free(set->partition_reason);
+        free(set->nohz_wanted);
+        free(set->nohz_live);
+        free(set->push_pull_wanted);
+        free(set->push_pull_live);
+}
+
+static void audit_finding_done(Finding *finding) {
+        free(finding->cpus);
+        free(finding->subject);
+        free(finding->why);
+        free(finding->fix);
+}
+
+void audit_free(Audit *audit) {
+        if (!audit)
+                return;
+        for (size_t i = 0; i < audit->n_steps; i++) {
+                free(audit->steps[i].live);
+                free(audit->steps[i].reason);
+                free(audit->steps[i].writer);
+        }
+        for (size_t i = 0; i < audit->n_sets; i++)
+                audit_set_done(&audit->sets[i]);
+        for (size_t i = 0; i < audit->n_findings; i++)
+                audit_finding_done(&audit->findings[i]);
+        free(audit->steps);
+        free(audit->sets);
+        free(audit->findings);
+        cpulist_done(&audit->isolated);
+        cpulist_done(&audit->housekeeping);
+        world_free(audit->world);
+        free(audit);
+}
+
+static int audit_copy(const char *text, char **ret) {
+        char *copy;
+
+        if (!text)
+                return 0;
+        copy = strdup(text);
+        if (!copy)
+                return -ENOMEM;
+        *ret = copy;
+        return 0;
+}
+
+/* Who is known to write such values, where he runs: a name beats none, and is all that can be told afterwards. */
+static int audit_writer(const World *world, const Step *step, char **ret) {
+        static const struct {
+                const char *comm, *backend;
+        } writers[] = {
+                { "irqbalance", "irq" },
+                { "tuned", NULL },
+                { "kubelet", "cpuset" },
+                { "libvirtd", "cpuset" },
+        };
+
+        for (size_t i = 0; i < world->n_tasks; i++)
+                for (size_t j = 0; j < ARRAY_SIZE(writers); j++) {
+                        const WorldTask *task = &world->tasks[i];
+
+                        if (task->tid != task->pid || !streq(task->comm, writers[j].comm))
+                                continue;
+                        if (!writers[j].backend ||
+                                (step->backend && streq(step->backend, writers[j].backend)))
+                                return util_asprintf(ret, "%s (pid %d)", task->comm, task->pid);
+                }
+        return 0;
+}
+
+static StepState audit_missing_state(const Step *step) {
+        return step->mechanism == MECHANISM_BOOT ? STATE_BOOT : STATE_UNSUPPORTED;
+}
+
+/* An object that cannot be read: gone, or not for this user's eyes. */
+static int audit_unreadable(const Step *step, int error, AuditStep *ret) {
+        if (error == -EACCES || error == -EPERM) {
+                ret->state = STATE_OK;
+                return audit_copy("not readable without privilege", &ret->reason);
+        }
+        ret->state = step->flags & STEP_TRANSIENT ? STATE_OK : STATE_DRIFTED;
+        return util_asprintf(&ret->reason, "gone: %s", strerror(error < 0 ? -error : ENOENT));
+}
+
+static int audit_step(const World *world, const Step *step, AuditStep *ret) {
+        const WorldValue *value = world_value(world, step->object);
+        int r;
+
+        ret->step = step;
+        if (step->mechanism != MECHANISM_RUNTIME) {
+                ret->state = audit_missing_state(step);
+                return audit_copy(step->reason, &ret->reason);
+        }
+        if (step->flags & STEP_ACTION)
+                return 0;
+        if (!value || !value->live)
+                return audit_unreadable(step, value ? value->error : -ENOENT, ret);
+        r = audit_copy(value->live, &ret->live);
+        if (r < 0 || step_holds(step, value->live))
+                return r;
+        if (step->flags & STEP_REFUSED) {
+                ret->state = STATE_REFUSED;
+                return audit_copy(step->reason, &ret->reason);
+        }
+        ret->state = STATE_DRIFTED;
+        return audit_writer(world, step, &ret->writer);
+}
+
+static void audit_count(Audit *audit, StepState state) {
+        audit->n_drifted += state == STATE_DRIFTED;
+        audit->n_boot += state == STATE_BOOT;
+        audit->n_unsupported += state == STATE_UNSUPPORTED;
+        audit->n_refused += state == STATE_REFUSED;
+}
+
+static int audit_steps(Audit *audit, const Steps *in_force) {
+        audit->steps = calloc(in_force->n + 1, sizeof(AuditStep));
+        if (!audit->steps)
+                return -ENOMEM;
+        for (size_t i = 0; i < in_force->n; i++) {
+                int r = audit_step(audit->world, &in_force->items[i], &audit->steps[i]);
+
+                audit->n_steps = i + 1;
+                if (r < 0)
+                        return r;
+                audit_count(audit, audit->steps[i].state);
+        }
+        return 0;
+}
+
+/* What a step of this set says of its mechanism: the state and what is live.  Without such a step nothing was asked. */
+static int audit_set_mechanism(
+        const Audit *audit, const char *set, const char *what, char **ret_live, StepState *ret) {
+        _cleanup_free_ char *id = NULL;
+        int r = util_asprintf(&id, "cpuset/%s/%s", set, what);
+
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < audit->n_steps; i++)
+                if (streq(audit->steps[i].step->id, id)) {
+                        *ret = audit->steps[i].state;
+                        return audit_copy(audit->steps[i].live ?: "", ret_live);
+                }
+        return audit_copy("", ret_live);
+}
+
+static int audit_set(Audit *audit, const StepSet *record, AuditSet *ret) {
+        int r;
+
+        r = cpulist_parse(record->cpus, &ret->members, NULL);
+        if (r < 0)
+                return r;
+        r = cpulist_union(&audit->isolated, &ret->members);
+        r = r ?: audit_copy(record->name, &ret->name);
+        r = r ?: audit_copy(record->cpus, &ret->cpus);
+        r = r ?: audit_copy(record->nohz, &ret->nohz_wanted);
+        r = r ?: audit_copy(record->rt_push_pull, &ret->push_pull_wanted);
+        r = r ?: audit_set_mechanism(audit, record->name, "nohz", &ret->nohz_live, &ret->nohz_state);
+        r = r
+                ?: audit_set_mechanism(
+                           audit, record->name, "rt_push_pull", &ret->push_pull_live, &ret->push_pull_state);
+        if (r < 0)
+                return r;
+        if (streq(record->partition, "none"))
+                return audit_copy("", &ret->slice) ?: audit_copy("none", &ret->partition);
+        r = util_asprintf(&ret->slice, "rtisol-%s.slice", record->name);
+        return r ?: cpuset_set_state(audit->world, record, &ret->partition, &ret->partition_reason);
+}
+
+static int audit_sets(Audit *audit, const Steps *in_force) {
+        int r;
+
+        audit->sets = calloc(in_force->n_sets + 1, sizeof(AuditSet));
+        if (!audit->sets)
+                return -ENOMEM;
+        for (size_t i = 0; i < in_force->n_sets; i++) {
+                audit->n_sets = i + 1;
+                r = audit_set(audit, &in_force->sets[i], &audit->sets[i]);
+                if (r < 0)
+                        return r;
+        }
+        cpulist_intersect(&audit->isolated, &audit->world->topology->online);
+        r = cpulist_copy(&audit->world->topology->online, &audit->housekeeping);
+        if (r < 0)
+                return r;
+        cpulist_subtract(&audit->housekeeping, &audit->isolated);
+        return 0;
+}
+
+int audit_make(Kfs *kfs, const Steps *in_force, const char *mode, Audit **ret) {
+        _cleanup_audit_ Audit *audit = calloc(1, sizeof(Audit));
+        int r;
+
+        if (!audit)
+                return -ENOMEM;
+        r = plan_audit(kfs, NULL, in_force, &audit->world);
+        r = r ?: audit_steps(audit, in_force);
+        r = r ?: audit_sets(audit, in_force);
+        r = r ?: audit_find(audit);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(audit);
+        return 0;
+}
+
+const char *audit_verdict(const Audit *audit) {
+        if (audit->n_drifted > 0)
+                return "drifted";
+        return audit->n_boot + audit->n_unsupported + audit->n_refused > 0 ? "degraded" : "ok";
+}
+
+static const AuditSet *audit_set_of(const Audit *audit, unsigned cpu) {
+        for (size_t i = 0; i < audit->n_sets; i++)
+                if (cpulist_has(&audit->sets[i].members, cpu))
+                        return &audit->sets[i];
+        return NULL;
+}
+
+static bool audit_is_in_slice(const WorldTask *task, const AuditSet *set) {
+        const char *rest;
+
+        if (!*set->slice)
+                return false;
+        rest = util_startswith(task->cgroup, "/rtisol.slice/");
+        rest = rest ? util_startswith(rest, set->slice) : NULL;
+        return rest && (*rest == '\0' || *rest == '/');
+}
+
+bool audit_task_is_expected(const Audit *audit, const WorldTask *task, unsigned cpu) {
+        const AuditSet *set = audit_set_of(audit, cpu);
+
+        if (!set)
+                return true;
+        if (task->kernel)
+                return task->fixed && cpulist_count(&task->live) == 1;
+        return audit_is_in_slice(task, set);
+}
+
+int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n) {
+        _cleanup_free_ size_t *indexes = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < audit->world->n_tasks; i++) {
+                int r;
+
+                if (!cpulist_has(&audit->world->tasks[i].live, cpu))
+                        continue;
+                r = GROW(indexes, n);
+                if (r < 0)
+                        return r;
+                indexes[n++] = i;
+        }
+        *ret = TAKE_PTR(indexes);
+        *ret_n = n;
+        return 0;
+}
+
+int audit_cpu_irqs(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n) {
+        _cleanup_free_ size_t *indexes = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < audit->world->n_irqs; i++) {
+                const WorldIrq *irq = &audit->world->irqs[i];
+                int r;
+
+                if (!cpulist_has(&irq->live, cpu) &&
+                        !(irq->has_effective && cpulist_has(&irq->effective, cpu)))
+                        continue;
+                r = GROW(indexes, n);
+                if (r < 0)
+                        return r;
+                indexes[n++] = i;
+        }
+        *ret = TAKE_PTR(indexes);
+        *ret_n = n;
+        return 0;
+}
