@@ -81,8 +81,17 @@ SKIP_MODULES = """
 """.split()
 
 
+def build_packages():
+    """What tests/setup installs on Debian 13 to build rtisold."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    text = subprocess.check_output([f"{here}/../setup", "--list", "trixie"], text=True)
+    return text.split()
+
+
 def recipe(name):
     """Everything that decides what the image NAME contains."""
+    if name == "trixie-build":
+        return {"sources": SOURCES["trixie"], "packages": build_packages(), "format": 1}
     if name in KERNELS:
         suite, package = KERNELS[name]
         return {"sources": SOURCES[suite], "package": package,
@@ -92,7 +101,7 @@ def recipe(name):
 
 
 def names():
-    return list(SOURCES) + list(KERNELS)
+    return list(SOURCES) + list(KERNELS) + ["trixie-build"]
 
 
 def path(name):
@@ -131,6 +140,11 @@ def build_root(name, out):
                 [f"chroot \"$1\" sh -c '{script}'"])
     make_ext4(f"{out}/root.ext4", root, 700)
     shutil.rmtree(root)
+
+
+def build_chroot(_, out):
+    """A plain folder, to build rtisold in on Debian 13."""
+    debootstrap(f"{out}/root", SOURCES["trixie"], "minbase", build_packages())
 
 
 def copy_modules(source, target):
@@ -204,6 +218,12 @@ def locked(name):
         yield
 
 
+def builder(name):
+    if name in KERNELS:
+        return build_kernel
+    return build_root if name in SOURCES else build_chroot
+
+
 def ensure(name):
     """The folder of image NAME, built first when it is not there."""
     if name not in names():
@@ -216,7 +236,7 @@ def ensure(name):
             print(f"building the image {name} in {CACHE}", file=sys.stderr)
             out = tempfile.mkdtemp(prefix=f".{name}-", dir=CACHE)
             try:
-                (build_kernel if name in KERNELS else build_root)(name, out)
+                builder(name)(name, out)
                 os.rename(out, final)
             except BaseException:
                 shutil.rmtree(out, ignore_errors=True)
