@@ -41,6 +41,27 @@ class Spec:
     tree: str = ""                      # files to put in place: a `meson install --destdir`
     extra: tuple = ()                   # more QEMU arguments
 
+    @staticmethod
+    def add_arguments(parser):
+        parser.add_argument("--suite", default=None, help="bookworm or trixie; fits the kernel by default")
+        parser.add_argument("--kernel", default="6.1", help="see images.py --list")
+        parser.add_argument("--cpus", type=int, default=4)
+        parser.add_argument("--memory", type=int, default=1024, help="MiB")
+        parser.add_argument("--nodes", type=int, default=1, help="NUMA nodes")
+        parser.add_argument("--threads", type=int, default=1, help="threads of a core")
+        parser.add_argument("--nics", type=int, default=0, help="multi-queue network cards")
+        parser.add_argument("--nvme", type=int, default=0, help="NVMe disks")
+        parser.add_argument("--append", default="", help="kernel arguments")
+        parser.add_argument("--plugin", default="", help="a QEMU plugin")
+        parser.add_argument("--tree", default="", help="a `meson install --destdir` folder to put in place")
+        parser.add_argument("--qemu", action="append", default=[], help="one more QEMU argument")
+
+    @classmethod
+    def from_arguments(cls, args):
+        values = {key: getattr(args, key) for key in cls.__dataclass_fields__ if key != "extra"}
+        values["suite"] = args.suite or ("trixie" if args.kernel.startswith("6.12") else "bookworm")
+        return cls(**values, extra=tuple(args.qemu))
+
 
 def topology(spec):
     cores = spec.cpus // spec.nodes // spec.threads
