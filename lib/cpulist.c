@@ -197,18 +197,26 @@ static int parse_stride(const char **p, unsigned *ret_used, unsigned *ret_group)
         return 0;
 }
 
-/* `3`, `4-7` or `0-31:2/8`. */
-static int parse_range(const char **p, CpuList *list) {
+/* A number or, where the caller knows which CPU is the last, `N`. */
+static int parse_bound(const char **p, int last_cpu, unsigned *ret) {
+        if (**p != 'N' || last_cpu < 0)
+                return parse_number(p, ret);
+        ++*p;
+        *ret = (unsigned) last_cpu;
+        return 0;
+}
+
+int cpulist_parse_range(const char **p, int last_cpu, CpuList *list) {
         unsigned first, last, used = 1, group = 1;
         const char *second;
-        int r = parse_number(p, &first);
+        int r = parse_bound(p, last_cpu, &first);
 
         if (r < 0)
                 return r;
         if (**p != '-')
                 return cpulist_add(list, first);
         second = ++*p;
-        r = parse_number(p, &last);
+        r = parse_bound(p, last_cpu, &last);
         if (r < 0)
                 return r;
         if (last < first) {
@@ -232,7 +240,7 @@ static int parse_range(const char **p, CpuList *list) {
 
 static int parse_ranges(const char **p, CpuList *list) {
         for (;;) {
-                int r = parse_range(p, list);
+                int r = cpulist_parse_range(p, -1, list);
 
                 if (r < 0)
                         return r;

@@ -50,6 +50,10 @@ void cpulist_subtract(CpuList *list, const CpuList *other);
  * then the byte (from 0) at fault. */
 int cpulist_parse(const char *text, CpuList *ret, size_t *ret_column);
 
+/* Reads one term of such a list (`3`, `4-7`, `0-31:2/8`) at *text and adds it to list; `N` stands for the CPU
+ * last_cpu where that is not negative.  *text is moved behind the term, or to the byte at fault. */
+int cpulist_parse_range(const char **text, int last_cpu, CpuList *list);
+
 /* Reads a mask as the kernel prints one: 32-bit hexadecimal words with commas, of any width. -EINVAL,
  * -ERANGE. */
 int cpulist_parse_mask(const char *text, CpuList *ret);
