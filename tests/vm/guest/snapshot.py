@@ -49,11 +49,14 @@ def irq_files(found):
 
 
 def task_values(found):
+    """Where each task may run, and how.  Threads bound to a CPU by the kernel
+    follow it through hotplug: of theirs only the policy is ours."""
     for task in kernel.tasks():
-        if task.kernel and (task.comm.startswith(KERNELS_OWN) or kernel.per_cpu(task)):
+        if task.kernel and task.comm.startswith(KERNELS_OWN):
             continue
+        where = "bound" if task.bound else kernel.cpulist(task.affinity)
         found[f"task {task.tid}@{task.start} {task.comm if task.kernel else ''}".strip()] = (
-            f"{kernel.cpulist(task.affinity)} {task.policy} {task.priority} {task.cgroup}")
+            f"{where} {task.policy} {task.priority} {task.cgroup}")
 
 
 def settings(found):
