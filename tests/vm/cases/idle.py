@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The daemon at rest: its size, and that it never wakes up."""
+
+import os
+import re
+import time
+
+import kernel
+from actors import daemon, mode
+from case import case
+
+
+def switches(pid):
+    """How often any of its threads has run and stopped."""
+    total = 0
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        text = kernel.read(f"/proc/{pid}/task/{tid}/status")
+        total += sum(int(n) for n in re.findall(r"voluntary_ctxt_switches:\s+(\d+)", text))
+    return total
+
+
+def kib(pid, *fields):
+    text = kernel.read(f"/proc/{pid}/smaps_rollup")
+    return sum(int(re.search(rf"^{field}:\s+(\d+)", text, re.M)[1]) for field in fields)
+
+
+def rest(pid):
+    """No process is started meanwhile: this one only sleeps."""
+    time.sleep(3)
+    before = switches(pid)
+    time.sleep(60)
+    return switches(pid) - before
+
+
+@case
+def in_green():
+    yield "wake-ups in 60 s", rest(daemon()), 0
+
+
+@case
+def in_a_mode():
+    with mode("low-jitter"):
+        pid = daemon()
+        yield "wake-ups in 60 s", rest(pid), 0
+        yield "private memory, KiB", kib(pid, "Private_Clean", "Private_Dirty"), lambda n: n < 2048
+        yield "resident, KiB", kib(pid, "Rss"), lambda n: n < 10240
