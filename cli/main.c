@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <locale.h>
+
+#include "cli.h"
+#include "config.h"
+#include "options.h"
+
+static const Verb verbs[] = {
+        { "cpus", "EXPRESSION", 1, 1, OPTION_JSON | OPTION_ROOT, "print the CPUs that an expression names",
+                "Terms are separated by commas and read from left to right; ^TERM takes away:\n"
+                "  0-3 0-31:2/8 N all online node:0 package:0 core:2 llc:0 siblings:4-7 set:rt auto auto:2",
+                verb_cpus },
+};
+
+static const Verb *verb_find(const char *name) {
+        for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+                if (streq(verbs[i].name, name))
+                        return &verbs[i];
+        return NULL;
+}
+
+static void print_help(void) {
+        printf("Usage: rtisoctl [OPTION...] VERB [ARGUMENT...]\n\n"
+               "Isolate CPUs for real-time work on a running machine, and give them back.\n\n"
+               "Verbs:\n");
+        for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+                printf("  %-8s %-33s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
+        printf("\nOptions of every verb:\n"
+               "  -h --help                   this, or the help of a verb\n"
+               "     --version                print the version\n"
+               "\nrtisoctl VERB --help tells the options of a verb.\n"
+               "\nExit codes: 0 every required part holds, 1 refused or failed before the first write, 2 "
+               "usage or a\n"
+               "bad profile, 3 drifted, 4 a boot-only part is missing and 5 this kernel cannot do a part "
+               "(--strict),\n"
+               "6 failed and undone, 7 not permitted or no daemon, 8 a finding of severity error, 9 failed "
+               "and the\n"
+               "undo is incomplete.\n");
+}
+
+static void print_verb_help(const Verb *verb) {
+        printf("Usage: rtisoctl %s %s%s\n\n%c%s.\n", verb->name, verb->options ? "[OPTION...] " : "",
+                verb->arguments, verb->summary[0] - 'a' + 'A', verb->summary + 1);
+        if (verb->details)
+                printf("%s\n", verb->details);
+        printf("\nOptions:\n");
+        options_print(verb->options);
+}
+
+static int usage_verb(const char *name) {
+        const char *known[ARRAY_SIZE(verbs)];
+        _cleanup_free_ char *nearest = NULL;
+
+        for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+                known[i] = verbs[i].name;
+        nearest = cli_nearest(name, known, ARRAY_SIZE(known));
+        cli_error("there is no verb \"%s\"%s; rtisoctl --help lists them", name, nearest ?: "");
+        return EXIT_USAGE;
+}
+
+static int check_arguments(const Cli *cli) {
+        const Verb *verb = cli->verb;
+
+        if (cli->n_arguments < verb->min_arguments) {
+                cli_error("%s needs %s", verb->name, verb->arguments);
+                return EXIT_USAGE;
+        }
+        if (verb->max_arguments >= 0 && cli->n_arguments > verb->max_arguments) {
+                cli_error("%s does not take \"%s\": usage is rtisoctl %s %s", verb->name,
+                        cli->arguments[verb->max_arguments], verb->name, verb->arguments);
+                return EXIT_USAGE;
+        }
+        return options_check(cli->options, verb->options, verb->name);
+}
+
+static bool wants_colour(void) {
+        const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+        return isatty(STDOUT_FILENO) && (!no_color || !*no_color) && term && !streq(term, "dumb");
+}
+
+static int run_verb(Cli *cli) {
+        int r = cli->verb->run(cli);
+
+        if (r < 0) {
+                cli_error("%s failed: %s", cli->verb->name, strerror(-r));
+                r = EXIT_REFUSED;
+        }
+        /* A full disk or a closed pipe must not look like an empty answer. */
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+                cli_error("the output could not be written: %s", strerror(errno));
+                if (r == EXIT_HOLDS)
+                        r = EXIT_REFUSED;
+        }
+        return r;
+}
+
+int main(int argc, char **argv) {
+        Cli cli = { .colour = wants_colour() };
+        int r;
+
+        (void) setlocale(LC_ALL, "");
+        r = options_parse(argc, argv, &cli);
+        if (r != EXIT_HOLDS)
+                return r;
+        if (cli.version) {
+                printf("rtisoctl %s\n", RTISOLD_VERSION);
+                return EXIT_HOLDS;
+        }
+        if (cli.n_arguments == 0) {
+                if (cli.help) {
+                        print_help();
+                        return EXIT_HOLDS;
+                }
+                cli_error("a verb is missing; rtisoctl --help lists them");
+                return EXIT_USAGE;
+        }
+        cli.verb = verb_find(cli.arguments[0]);
+        if (!cli.verb)
+                return usage_verb(cli.arguments[0]);
+        cli.arguments++;
+        cli.n_arguments--;
+        if (cli.help) {
+                print_verb_help(cli.verb);
+                return EXIT_HOLDS;
+        }
+        r = check_arguments(&cli);
+        return r != EXIT_HOLDS ? r : run_verb(&cli);
+}

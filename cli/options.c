@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "options.h"
+
+#include <getopt.h>
+
+#define HELP 'h'
+#define VERSION 'V'
+
+/* Values of getopt's long options: a bit's place, above all letters. */
+#define VALUE_BASE 256
+
+static const struct OptionInfo {
+        CliOption bit;
+        char letter; /* or NUL */
+        const char *name, *argument, *help;
+} infos[] = {
+        { OPTION_JSON, 0, "json", NULL, "print a record for programs" },
+        { OPTION_ROOT, 0, "root", "DIR", "look at the captured machine in DIR" },
+        { OPTION_VERBOSE, 'v', "verbose", NULL, "show more: every step, every CPU" },
+        { OPTION_CPU, 0, "cpu", "LIST", "show these CPUs" },
+        { OPTION_WATCH, 0, "watch", NULL, "show it again whenever it changes" },
+        { OPTION_WAIT, 0, "wait", NULL, "return when every required part holds" },
+        { OPTION_STRICT, 0, "strict", NULL, "fail where an optional part does not hold (exit 4 and 5)" },
+        { OPTION_DRY_RUN, 0, "dry-run", NULL, "show the plan and change nothing" },
+        { OPTION_FORCE, 0, "force", NULL, "go green although a real-time task runs in a set" },
+        { OPTION_NO_DISTURB, 0, "no-disturb", NULL, "leave out steps that disturb other CPUs" },
+        { OPTION_CONFIRM, 0, "confirm", "SECONDS", "go back by itself unless `mode --confirmed` follows" },
+        { OPTION_CONFIRMED, 0, "confirmed", NULL, "keep the mode that waits to be confirmed" },
+};
+
+static const struct OptionInfo *option_find(unsigned bit) {
+        for (size_t i = 0; i < ARRAY_SIZE(infos); i++)
+                if (infos[i].bit == bit)
+                        return &infos[i];
+        return NULL;
+}
+
+void options_print(unsigned options) {
+        for (size_t i = 0; i < ARRAY_SIZE(infos); i++) {
+                char left[32];
+
+                if (!(options & infos[i].bit))
+                        continue;
+                (void) snprintf(left, sizeof(left), "--%s %s", infos[i].name, infos[i].argument ?: "");
+                if (infos[i].letter)
+                        printf("  -%c %-24s %s\n", infos[i].letter, left, infos[i].help);
+                else
+                        printf("     %-24s %s\n", left, infos[i].help);
+        }
+        printf("  -h %-24s %s\n", "--help", "this");
+}
+
+int options_check(unsigned given, unsigned allowed, const char *verb) {
+        unsigned wrong = given & ~allowed;
+
+        if (wrong == 0)
+                return EXIT_HOLDS;
+        cli_error("%s does not take --%s; rtisoctl %s --help lists its options", verb,
+                option_find(wrong & -wrong)->name, verb);
+        return EXIT_USAGE;
+}
+
+static int take_confirm(const char *argument, Cli *cli) {
+        if (util_parse_unsigned(argument, &cli->confirm) == 0 && cli->confirm > 0)
+                return EXIT_HOLDS;
+        cli_error("--confirm takes a number of seconds, not \"%s\"", argument);
+        return EXIT_USAGE;
+}
+
+static int take_option(const struct OptionInfo *info, const char *argument, Cli *cli) {
+        cli->options |= info->bit;
+        switch (info->bit) {
+        case OPTION_ROOT: cli->root = argument; break;
+        case OPTION_CPU: cli->cpu = argument; break;
+        case OPTION_CONFIRM: return take_confirm(argument, cli);
+        default: break;
+        }
+        return EXIT_HOLDS;
+}
+
+static int usage_option(const char *word) {
+        const char *known[ARRAY_SIZE(infos) + 2] = { "help", "version" };
+        const char *name = util_startswith(word, "--");
+        _cleanup_free_ char *nearest = NULL;
+
+        for (size_t i = 0; i < ARRAY_SIZE(infos); i++)
+                known[i + 2] = infos[i].name;
+        nearest = name ? cli_nearest(name, known, ARRAY_SIZE(known)) : NULL;
+        cli_error("there is no option %s%s", word, nearest ?: "");
+        return EXIT_USAGE;
+}
+
+static void fill_long_options(struct option *options) {
+        size_t n = ARRAY_SIZE(infos);
+
+        for (size_t i = 0; i < n; i++)
+                options[i] = (struct option){ infos[i].name,
+                        infos[i].argument ? required_argument : no_argument, NULL, VALUE_BASE + (int) i };
+        options[n] = (struct option){ "help", no_argument, NULL, HELP };
+        options[n + 1] = (struct option){ "version", no_argument, NULL, VERSION };
+}
+
+static int wrong_option(char **argv, int c) {
+        if (c == ':')
+                cli_error("%s needs an argument", argv[optind - 1]);
+        else if (optopt >= VALUE_BASE)
+                cli_error("--%s takes no argument", infos[optopt - VALUE_BASE].name);
+        else if (optopt)
+                cli_error("there is no option -%c", optopt);
+        else
+                return usage_option(argv[optind - 1]);
+        return EXIT_USAGE;
+}
+
+int options_parse(int argc, char **argv, Cli *cli) {
+        struct option options[ARRAY_SIZE(infos) + 3] = { 0 };
+        int c, r = EXIT_HOLDS;
+
+        fill_long_options(options);
+        opterr = 0;
+        while (r == EXIT_HOLDS && (c = getopt_long(argc, argv, ":hv", options, NULL)) >= 0) {
+                if (c == HELP)
+                        cli->help = true;
+                else if (c == VERSION)
+                        cli->version = true;
+                else if (c == 'v')
+                        cli->options |= OPTION_VERBOSE;
+                else if (c >= VALUE_BASE)
+                        r = take_option(&infos[c - VALUE_BASE], optarg, cli);
+                else
+                        r = wrong_option(argv, c);
+        }
+        cli->arguments = argv + optind;
+        cli->n_arguments = argc - optind;
+        return r;
+}
