@@ -111,7 +111,7 @@ static int audit_step(const World *world, const Step *step, AuditStep *ret) {
         r = audit_copy(value->live, &ret->live);
         if (r < 0 || step_holds(step, value->live))
                 return r;
-        if (step->flags & STEP_REFUSED) {
+        if (step->refused) {
                 ret->state = STATE_REFUSED;
                 return audit_copy(step->reason, &ret->reason);
         }

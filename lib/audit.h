@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apply.h"
+#include "state.h"
 
 /* One step as it stands: the record and what is live. */
 typedef struct AuditStep {
@@ -53,16 +54,3 @@ const char *audit_verdict(const Audit *audit);
 /* Tasks and interrupts that may run on a CPU, indexes into audit->world. */
 int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n);
 int audit_cpu_irqs(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n);
-
-/* A world-readable file beside the journal, so that anybody can ask what is in force without the daemon. */
-typedef struct State {
-        char *mode, *by, *profile_sha256, *boot_id;
-        uint64_t since; /* µs since the epoch */
-        Steps steps;
-} State;
-
-/* Replaces the file atomically. */
-int state_write(const char *path, const Journal *journal, const char *boot_id);
-/* -ENOENT: no daemon ever ran since boot, or the file is of another boot (boot_id, where not NULL). */
-int state_read(const char *path, const char *boot_id, State *ret);
-void state_done(State *state);

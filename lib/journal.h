@@ -9,8 +9,9 @@
  * another boot, it is as if there were none. */
 typedef struct Journal Journal;
 
-/* directory: a path of this machine.  -EPROTO: of an unknown version or damaged beyond its last record; the
- * file is kept beside and its name is in the sentence that journal_problem() gives. */
+/* directory: a path of this machine; made where its parent is there.  0, or 1 where what was found is of an
+ * unknown version or damaged beyond its last record: then it is kept beside under a name that
+ * journal_problem() tells, and the journal is as of a machine in green. */
 int journal_open(const char *directory, const char *boot_id, Journal **ret);
 void journal_free(Journal *journal);
 DEFINE_CLEANUP_POINTER(Journal, journal_free)

@@ -11,26 +11,6 @@ typedef struct SwitchContext {
         Switch *sw;
 } SwitchContext;
 
-static void op_done(Op *op) {
-        step_done(&op->step);
-        free(op->was);
-        free(op->target);
-        *op = (Op){};
-}
-
-void switch_free(Switch *sw) {
-        if (!sw)
-                return;
-        free(sw->from);
-        free(sw->to);
-        for (size_t i = 0; i < sw->n_ops; i++)
-                op_done(&sw->ops[i]);
-        free(sw->ops);
-        steps_done(&sw->in_force);
-        util_strv_free(sw->left_alone);
-        free(sw);
-}
-
 static int switch_add_op(Switch *sw, const Step *step, const char *was, const char *target, bool back) {
         Op op = { .back = back };
         int r = step_copy(step, &op.step);

@@ -29,6 +29,8 @@ typedef struct Op {
         bool back;    /* the object is no longer asked for: target is what was found */
 } Op;
 
+void op_done(Op *op);
+
 typedef struct Switch {
         char *from, *to; /* modes */
         Op *ops;         /* in the order they are done; only those whose live value differs, or may come to

@@ -53,6 +53,7 @@ int step_copy(const Step *step, Step *ret) {
                 .order = step->order,
                 .flags = step->flags,
                 .mechanism = step->mechanism,
+                .refused = step->refused,
         };
         int r = 0;
 

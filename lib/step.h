@@ -49,8 +49,6 @@ typedef enum StepFlags {
         /* Done once and not kept in the records: a task that came later gets its ancestor's pin back in
            green. */
         STEP_UNRECORDED = 1 << 6,
-        /* The kernel refused it when the mode was entered, and the mode was entered without it; reason says why. */
-        STEP_REFUSED = 1 << 7,
 } StepFlags;
 
 /* One change to one kernel object: what it was before any mode, what it is now, what it should be. */
@@ -66,7 +64,10 @@ typedef struct Step {
         int order; /* within the phase, ascending on the way in, descending on the way back */
         unsigned flags;
         Mechanism mechanism;
-        char *reason;   /* where mechanism is not runtime: why, and what to do */
+        char *reason;   /* where mechanism is not runtime: why, and what to do; in the records also what the
+                           kernel said to a step that it refused */
+        int refused;    /* in the records: the errno (negative) of a refusal that the mode was entered
+                           without; 0 where the step was done */
         char *disturbs; /* whom the write disturbs beyond the CPUs that change, or NULL */
         char *set;      /* the set it is for, or NULL */
         char *backend;  /* the name of the backend that planned it; filled by plan_make() */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "apply-op.h"
+
+#include <time.h>
+
+/* A busy kernel is asked again after so many milliseconds. */
+static const unsigned retry_ms[] = { 1, 3, 9 };
+
+static bool error_is_transient(int error) {
+        return error == -EBUSY || error == -EAGAIN || error == -EINTR;
+}
+
+bool error_is_gone(int error) {
+        return error == -ENOENT || error == -ESRCH || error == -ENODEV;
+}
+
+bool error_is_refusal(int error) {
+        return error == -EIO || error == -EPERM || error == -ENOSPC || error == -EBUSY;
+}
+
+static void wait_ms(unsigned ms) {
+        struct timespec ts = { .tv_nsec = (long) ms * 1000000 };
+
+        while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
+                ;
+}
+
+/* What is written for a value that was read: the chosen word of `always [madvise] never`, and a partition's
+ * type without what the kernel says of it. */
+static int writable_text(ValueKind kind, const char *value, char **ret) {
+        if (kind == VALUE_CHOICE)
+                return value_choice(value, ret);
+        if (kind == VALUE_PARTITION)
+                return util_asprintf(ret, "%.*s", (int) strcspn(value, " \t\n"), value);
+        return util_asprintf(ret, "%s", value);
+}
+
+static int set_patiently(
+        Kfs *kfs, const Step *step, const char *value, const char *within, char **ret_live) {
+        int r = -EAGAIN;
+
+        for (size_t i = 0; error_is_transient(r) && i <= ARRAY_SIZE(retry_ms); i++) {
+                if (i > 0)
+                        wait_ms(retry_ms[i - 1]);
+                free(TAKE_PTR(*ret_live));
+                r = kfs_set(kfs, step->object, step->kind, value, within, ret_live);
+        }
+        return r < 0 ? r : 0;
+}
+
+static int write_patiently(Kfs *kfs, const char *object, const char *value) {
+        int r = kfs_write(kfs, object, value);
+
+        for (size_t i = 0; error_is_transient(r) && i < ARRAY_SIZE(retry_ms); i++) {
+                wait_ms(retry_ms[i]);
+                r = kfs_write(kfs, object, value);
+        }
+        return r;
+}
+
+int op_do(Kfs *kfs, const Op *op, char **ret_live) {
+        _cleanup_free_ char *value = NULL;
+        int r;
+
+        if (op->step.flags & STEP_ACTION)
+                return op->back ? 0 : write_patiently(kfs, op->step.object, op->target);
+        r = writable_text(op->step.kind, op->target, &value);
+        return r ?: set_patiently(kfs, &op->step, value, op->back ? NULL : op->step.within, ret_live);
+}
+
+/* An act is not undone, but one that was cut short (a CPU taken away and not back) is ended. */
+static int op_undo_action(Kfs *kfs, const Op *op, char **ret_live) {
+        int r;
+
+        if (!op->was || op->back)
+                return 0;
+        r = kfs_read(kfs, op->step.object, ret_live);
+        if (r < 0 || streq(*ret_live, op->was))
+                return r;
+        return write_patiently(kfs, op->step.object, op->target);
+}
+
+int op_undo(Kfs *kfs, const Op *op, char **ret_live) {
+        _cleanup_free_ char *value = NULL;
+        int r;
+
+        if (op->step.flags & STEP_ACTION)
+                return op_undo_action(kfs, op, ret_live);
+        if (!op->was)
+                return 0;
+        r = kfs_read(kfs, op->step.object, ret_live);
+        if (r < 0 || value_equal(op->step.kind, *ret_live, op->was))
+                return r;
+        r = writable_text(op->step.kind, op->was, &value);
+        return r ?: set_patiently(kfs, &op->step, value, NULL, ret_live);
+}
+
+bool op_holds(Kfs *kfs, const Op *op) {
+        _cleanup_free_ char *live = NULL;
+
+        if (op->step.flags & STEP_ACTION)
+                return op->back;
+        if (kfs_read(kfs, op->step.object, &live) < 0)
+                return false;
+        return value_holds(op->step.kind, live, op->target, op->back ? NULL : op->step.within);
+}

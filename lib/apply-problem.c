@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "apply-op.h"
+
+void apply_problem_done(ApplyProblem *problem) {
+        free(problem->id);
+        free(problem->object);
+        free(problem->wanted);
+        free(problem->live);
+        free(problem->reason);
+        *problem = (ApplyProblem){};
+}
+
+void apply_problems_done(ApplyProblems *problems) {
+        for (size_t i = 0; i < problems->n; i++)
+                apply_problem_done(&problems->items[i]);
+        free(problems->items);
+        *problems = (ApplyProblems){};
+}
+
+static StepState error_to_state(int error) {
+        return error_is_gone(error) || error == -EOPNOTSUPP || error == -ENOSYS ? STATE_UNSUPPORTED
+                                                                                : STATE_REFUSED;
+}
+
+/* `isolated invalid (Cpu list in cpuset.cpus not exclusive)`: what stands in the brackets. */
+static char *partition_reason(const char *live) {
+        const char *open = strchr(live, '('), *close = strrchr(live, ')');
+
+        return open && close && close > open ? strndup(open + 1, (size_t) (close - open) - 1) : NULL;
+}
+
+int problems_add(
+        ApplyProblems *problems, const Step *step, const char *wanted, const char *live, int error) {
+        ApplyProblem problem = {
+                .id = strdup(step->id),
+                .object = strdup(step->object),
+                .wanted = strdup(wanted),
+                .live = live ? strdup(live) : NULL,
+                .error = error,
+                .state = error_to_state(error),
+        };
+        int r = problem.id && problem.object && problem.wanted && (!live || problem.live)
+                ? GROW(problems->items, problems->n)
+                : -ENOMEM;
+
+        if (r < 0) {
+                apply_problem_done(&problem);
+                return r;
+        }
+        if (live && step->kind == VALUE_PARTITION)
+                problem.reason = partition_reason(live);
+        problems->items[problems->n++] = problem;
+        return 0;
+}
+
+const ApplyProblem *problems_find(const ApplyProblems *problems, const char *object) {
+        for (size_t i = 0; i < problems->n; i++)
+                if (streq(problems->items[i].object, object))
+                        return &problems->items[i];
+        return NULL;
+}
+
+/* Sentences */
+
+static const char *error_name(int error) {
+        return strerrorname_np(-error) ?: "an unknown error";
+}
+
+static const char *error_text(int error) {
+        return strerrordesc_np(-error) ?: "no text";
+}
+
+/* What somebody can do about an errno; the first row that fits counts.  The prefix is that of the object, or
+ * of its step's id. */
+static const struct {
+        const char *prefix;
+        int error;
+        const char *advice;
+} advices[] = {
+        { "/proc/irq/", -EIO,
+                "the kernel does not let this interrupt be moved; take it away from the CPUs by its "
+                "driver's "
+                "queue settings, or let the profile do without" },
+        { "/proc/irq/", -EPERM,
+                "the kernel moves this interrupt by itself; managed interrupts are kept off CPUs by "
+                "isolcpus=managed_irq on the kernel command line (rtisoctl kernel-args)" },
+        { "/proc/irq/", -ENOSPC,
+                "no interrupt vector is free on these CPUs; leave more housekeeping CPUs or fewer queues" },
+        { "/proc/irq/", -EINVAL, "none of these CPUs is online; bring one of them online" },
+        { "task/", -EINVAL,
+                "the task's cgroup allows none of these CPUs, or they are offline; look at its cpuset" },
+        { "task/", -EPERM,
+                "the kernel does not let this task be moved; let [keep_off_sets] except name it" },
+        { "task/", -EBUSY, "a deadline task holds its CPUs; stop it first" },
+        { "unit/", -EBUSY, "tasks run in it; stop them or move them first" },
+        { "/sys/fs/cgroup", -EBUSY, "the cgroup is in use; stop or move the tasks in it first" },
+        { "/sys/fs/cgroup", -ENOSPC, "tasks in the cgroup would have no CPU or memory node left" },
+        { "/sys/fs/cgroup", -EBADMSG,
+                "take the overlap out of the cgroup that has it (systemctl revert), then switch again" },
+        { "journal", -ENOSPC, "make room in the file system of /run/rtisold" },
+        { "", -ENOENT, "this kernel does not have it; a dash before the key makes it optional" },
+        { "", -EINVAL, "the kernel does not take this value; see what it offers and correct the profile" },
+        { "", -EBUSY, "somebody else uses it; find out who and switch again" },
+        { "", -ENOSPC, "the kernel has no room for it" },
+        { "", -EPERM, "this needs root, and a kernel that is not locked down" },
+        { "", -EACCES, "this needs root, and a kernel that is not locked down" },
+        { "", -EROFS, "it is mounted read-only here; look at the sandbox of the service" },
+        { "", -EIO, "the driver behind it failed; see the kernel's log" },
+        { "", -EBADMSG, "another program may be setting it; find it and switch again" },
+        { "", 0, "see the kernel's log, and rtisoctl doctor" },
+};
+
+static const char *error_advice(const ApplyProblem *problem) {
+        size_t i = 0;
+
+        while (advices[i].error != 0 &&
+                (advices[i].error != problem->error || !util_startswith(problem->object, advices[i].prefix)))
+                i++;
+        return advices[i].advice;
+}
+
+static int format_said(const ApplyProblem *problem, char **ret) {
+        if (problem->error != -EBADMSG)
+                return util_asprintf(ret, "the kernel said %s (%s)", error_name(problem->error),
+                        error_text(problem->error));
+        if (problem->reason)
+                return util_asprintf(ret, "the kernel took it (EBADMSG) and reads %s: its reason is %s",
+                        problem->live, problem->reason);
+        return util_asprintf(ret, "the kernel took it (EBADMSG) and reads %s",
+                problem->live && problem->live[0] ? problem->live : "nothing");
+}
+
+int apply_problem_sentence(const ApplyProblem *problem, char **ret) {
+        _cleanup_free_ char *said = NULL;
+        bool named = streq(problem->id, problem->object);
+        int r = format_said(problem, &said);
+
+        return r
+                ?: util_asprintf(ret, "%s%s%s: wanted %s, but %s; %s", problem->id, named ? "" : " in ",
+                           named ? "" : problem->object, problem->wanted[0] ? problem->wanted : "nothing",
+                           said, error_advice(problem));
+}
+
+static const char *const state_words[_STATE_MAX] = {
+        [STATE_OK] = "ok",
+        [STATE_DRIFTED] = "drifted",
+        [STATE_BOOT] = "boot",
+        [STATE_UNSUPPORTED] = "unsupported",
+        [STATE_REFUSED] = "refused",
+};
+
+const char *step_state_to_string(StepState state) {
+        return state < _STATE_MAX ? state_words[state] : NULL;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "journal.h"
+#include "state.h"
+#include "tree.h"
+
+#define BOOT "b0"
+
+static char *text(const char *value) {
+        char *copy = value ? strdup(value) : NULL;
+
+        assert_true(!value || copy);
+        return copy;
+}
+
+static Step make_step(const char *object, const char *before, const char *wanted) {
+        return (Step){ .id = text(object),
+                .object = text(object),
+                .before = text(before),
+                .wanted = text(wanted),
+                .within = text("0-1"),
+                .kind = VALUE_WITHIN,
+                .phase = PHASE_IRQ,
+                .order = -3,
+                .flags = STEP_REQUIRED | STEP_VOLATILE,
+                .mechanism = MECHANISM_RUNTIME,
+                .reason = text("why"),
+                .refused = -EIO,
+                .set = text("rt"),
+                .backend = text("irq") };
+}
+
+static Switch *make_switch(const char *from, const char *to, const char *object, const char *was) {
+        Switch *sw = calloc(1, sizeof(Switch));
+        Step step = make_step(object, was, "0-1");
+
+        assert_non_null(sw);
+        sw->from = text(from);
+        sw->to = text(to);
+        sw->ops = calloc(1, sizeof(Op));
+        assert_non_null(sw->ops);
+        sw->n_ops = 1;
+        assert_int_equal(step_copy(&step, &sw->ops[0].step), 0);
+        sw->ops[0].was = text(was);
+        sw->ops[0].target = text("0-1");
+        assert_int_equal(steps_add(&sw->in_force, &step), 0);
+        assert_int_equal(steps_add_set(&sw->in_force,
+                                 &(StepSet){ (char *) "rt", (char *) "2-3", (char *) "isolated",
+                                         (char *) "off", (char *) "" }),
+                0);
+        return sw;
+}
+
+typedef struct Fixture {
+        Tree *tree;
+        char *directory, *file;
+        Journal *journal;
+        const char *fail; /* the moment that fails */
+        int error;
+        bool over; /* a moment that did not come is a test that says nothing */
+} Fixture;
+
+static int fail_at(void *userdata, const char *moment) {
+        Fixture *f = userdata;
+
+        if (!f->fail || !streq(f->fail, moment))
+                return 0;
+        f->over = true;
+        return f->error;
+}
+
+static int setup(void **state) {
+        Fixture *f = calloc(1, sizeof(Fixture));
+
+        assert_non_null(f);
+        f->tree = tree_new();
+        assert_int_equal(util_asprintf(&f->directory, "%s/journal", f->tree->root), 0);
+        assert_int_equal(util_asprintf(&f->file, "%s/journal", f->directory), 0);
+        assert_int_equal(journal_open(f->directory, BOOT, &f->journal), 0);
+        *state = f;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *f = *state;
+
+        journal_free(f->journal);
+        tree_free(f->tree);
+        free(f->directory);
+        free(f->file);
+        free(f);
+        return 0;
+}
+
+static int reopen(Fixture *f, const char *boot_id) {
+        journal_free(TAKE_PTR(f->journal));
+        return journal_open(f->directory, boot_id, &f->journal);
+}
+
+static void check_step(const Step *step, const Step *expected) {
+        assert_string_equal(step->id, expected->id);
+        assert_string_equal(step->object, expected->object);
+        assert_string_equal(step->before, expected->before);
+        assert_string_equal(step->wanted, expected->wanted);
+        assert_string_equal(step->within, expected->within);
+        assert_string_equal(step->reason, expected->reason);
+        assert_string_equal(step->set, expected->set);
+        assert_string_equal(step->backend, expected->backend);
+        assert_null(step->disturbs);
+        assert_int_equal(step->kind, expected->kind);
+        assert_int_equal(step->phase, expected->phase);
+        assert_int_equal(step->order, expected->order);
+        assert_int_equal(step->flags, expected->flags);
+        assert_int_equal(step->mechanism, expected->mechanism);
+        assert_int_equal(step->refused, expected->refused);
+}
+
+static void test_empty(void **state) {
+        Fixture *f = *state;
+
+        assert_string_equal(journal_mode(f->journal), "green");
+        assert_int_equal(journal_steps(f->journal)->n, 0);
+        assert_null(journal_unfinished(f->journal));
+        assert_null(journal_problem(f->journal));
+        assert_int_equal(access(f->file, F_OK), -1);
+}
+
+/* Names of objects and values may be any bytes. */
+static void test_life(void **state) {
+        Fixture *f = *state;
+        static const char odd[] = "odd \xff\xfe \"\\\n\t\xc3\xa9";
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", odd, "2");
+        Op later = { .step = make_step("/later", "3", "0"), .was = text("3"), .target = text("0") };
+        const Switch *unfinished;
+        uint64_t since;
+
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+        assert_int_equal(journal_begin(f->journal, sw), -EBUSY);
+        assert_int_equal(journal_extend(f->journal, &later), 0);
+        assert_int_equal(reopen(f, BOOT), 0);
+        assert_null(journal_problem(f->journal));
+        assert_string_equal(journal_mode(f->journal), "green");
+        unfinished = journal_unfinished(f->journal);
+        assert_non_null(unfinished);
+        assert_string_equal(unfinished->from, "green");
+        assert_string_equal(unfinished->to, "quiet");
+        assert_int_equal(unfinished->n_ops, 2);
+        check_step(&unfinished->ops[0].step, &sw->ops[0].step);
+        check_step(&unfinished->ops[1].step, &later.step);
+        assert_string_equal(unfinished->ops[0].was, "2");
+        assert_string_equal(unfinished->ops[1].was, "3");
+        assert_string_equal(unfinished->ops[1].target, "0");
+
+        assert_int_equal(journal_commit(f->journal, sw, "abc", "ops"), 0);
+        assert_int_equal(reopen(f, BOOT), 0);
+        assert_null(journal_unfinished(f->journal));
+        assert_string_equal(journal_mode(f->journal), "quiet");
+        assert_string_equal(journal_by(f->journal), "ops");
+        assert_string_equal(journal_profile_sha256(f->journal), "abc");
+        assert_int_equal(journal_steps(f->journal)->n, 1);
+        check_step(&journal_steps(f->journal)->items[0], &sw->in_force.items[0]);
+        assert_string_equal(journal_steps(f->journal)->sets[0].cpus, "2-3");
+        since = journal_since(f->journal);
+        assert_true(since > 0);
+
+        /* Mending the mode leaves since when and by whom. */
+        assert_int_equal(journal_commit(f->journal, sw, "abd", "somebody else"), 0);
+        assert_string_equal(journal_by(f->journal), "ops");
+        assert_string_equal(journal_profile_sha256(f->journal), "abd");
+        assert_int_equal(journal_since(f->journal), since);
+        op_done(&later);
+}
+
+static void test_abort(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+        _cleanup_steps_ Steps left = {};
+        Step step = make_step("/b", "1", "2");
+
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+        assert_int_equal(journal_abort(f->journal, NULL), 0);
+        assert_int_equal(reopen(f, BOOT), 0);
+        assert_null(journal_unfinished(f->journal));
+        assert_null(journal_problem(f->journal));
+        assert_int_equal(journal_steps(f->journal)->n, 0);
+
+        assert_int_equal(steps_add(&left, &step), 0);
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+        assert_int_equal(reopen(f, BOOT), 0);
+        assert_int_equal(journal_abort(f->journal, &left), 0);
+        assert_int_equal(reopen(f, BOOT), 0);
+        assert_string_equal(journal_mode(f->journal), "green");
+        assert_null(journal_unfinished(f->journal));
+        assert_int_equal(journal_steps(f->journal)->n, 1);
+        assert_string_equal(journal_steps(f->journal)->items[0].object, "/b");
+}
+
+static char *read_file(const char *path, size_t *ret_size) {
+        _cleanup_fclose_ FILE *file = fopen(path, "r");
+        char *data = calloc(1, 1 << 16);
+
+        assert_non_null(file);
+        assert_non_null(data);
+        *ret_size = fread(data, 1, (1 << 16) - 1, file);
+        return data;
+}
+
+static void write_file(const char *path, const char *data, size_t size) {
+        _cleanup_fclose_ FILE *file = fopen(path, "w");
+
+        assert_non_null(file);
+        assert_int_equal(fwrite(data, 1, size, file), size);
+}
+
+/* Cut anywhere in its last record, that record was never there; the next switch goes through. */
+static void test_torn(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+        _cleanup_free_ char *data = NULL;
+        size_t size, whole, checked = 0;
+
+        assert_int_equal(journal_commit(f->journal, sw, "abc", "ops"), 0);
+        free(read_file(f->file, &whole));
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+        data = read_file(f->file, &size);
+        for (size_t n = whole + 1; n < size; n += 7, checked++) {
+                write_file(f->file, data, n);
+                if (reopen(f, BOOT) != 0 || journal_unfinished(f->journal) || !journal_problem(f->journal) ||
+                        !streq(journal_mode(f->journal), "quiet"))
+                        fail_msg("cut at %zu of %zu: %s", n, size, journal_problem(f->journal));
+                if (journal_begin(f->journal, sw) < 0 || reopen(f, BOOT) != 0 ||
+                        !journal_unfinished(f->journal))
+                        fail_msg("begin after a cut at %zu of %zu", n, size);
+        }
+        assert_true(checked > 50);
+}
+
+/* One changed byte in what is in force is never taken for it: the file is put aside. */
+static void test_damaged(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+        _cleanup_free_ char *data = NULL, *kept = NULL;
+        size_t size;
+
+        assert_int_equal(journal_commit(f->journal, sw, "abc", "ops"), 0);
+        data = read_file(f->file, &size);
+        for (size_t n = 0; n < size; n++) {
+                int r;
+
+                data[n] ^= 1;
+                write_file(f->file, data, size);
+                data[n] ^= 1;
+                r = reopen(f, BOOT);
+                if (r != 1 || !streq(journal_mode(f->journal), "green") ||
+                        !strstr(journal_problem(f->journal), "journal.unusable-"))
+                        fail_msg("byte %zu: %d, %s, %s", n, r, journal_mode(f->journal),
+                                journal_problem(f->journal));
+        }
+        assert_int_equal(util_asprintf(&kept, "%s.unusable-%zu", f->file, size), 0);
+        assert_int_equal(access(kept, F_OK), 0);
+        assert_int_equal(access(f->file, F_OK), -1);
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+}
+
+static void test_boot(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+
+        assert_int_equal(journal_commit(f->journal, sw, "abc", "ops"), 0);
+        assert_int_equal(reopen(f, "b1"), 0);
+        assert_string_equal(journal_mode(f->journal), "green");
+        assert_non_null(strstr(journal_problem(f->journal), "another boot"));
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+        assert_int_equal(reopen(f, "b1"), 0);
+        assert_non_null(journal_unfinished(f->journal));
+}
+
+/* Each operation on the files failing in turn leaves the journal as it was, and the next try goes through. */
+static void test_failures(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+        static const struct {
+                const char *moment;
+                enum { BEGIN, COMMIT, ABORT } what;
+        } table[] = {
+                { "before write", BEGIN },
+                { "after write", BEGIN },
+                { "before rename", BEGIN },
+                { "before append", BEGIN },
+                { "after append", BEGIN },
+                { "before write", COMMIT },
+                { "after write", COMMIT },
+                { "before rename", COMMIT },
+                { "before cut", ABORT },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                int r = table[i].what == BEGIN ? 0 : journal_begin(f->journal, sw);
+
+                assert_int_equal(r, 0);
+                f->fail = table[i].moment;
+                f->error = -ENOSPC;
+                f->over = false;
+                journal_hook(f->journal, fail_at, f);
+                switch (table[i].what) {
+                case BEGIN: r = journal_begin(f->journal, sw); break;
+                case COMMIT: r = journal_commit(f->journal, sw, "abc", "ops"); break;
+                case ABORT: r = journal_abort(f->journal, NULL); break;
+                }
+                journal_hook(f->journal, NULL, NULL);
+                if (r != -ENOSPC || !f->over)
+                        fail_msg("%s: %d, came %d", table[i].moment, r, f->over);
+                if ((journal_unfinished(f->journal) != NULL) != (table[i].what != BEGIN))
+                        fail_msg("%s: in memory", table[i].moment);
+                if (reopen(f, BOOT) != 0 || journal_problem(f->journal) ||
+                        (journal_unfinished(f->journal) != NULL) != (table[i].what != BEGIN))
+                        fail_msg("%s: on disk", table[i].moment);
+                assert_string_equal(journal_mode(f->journal), "green");
+                assert_int_equal(journal_abort(f->journal, NULL), 0);
+                (void) unlink(f->file);
+                assert_int_equal(reopen(f, BOOT), 0);
+        }
+}
+
+static void test_state(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+        _cleanup_free_ char *path = NULL;
+        _cleanup_state_ State read = {};
+        struct stat st;
+
+        assert_int_equal(util_asprintf(&path, "%s/state.json", f->tree->root), 0);
+        assert_int_equal(state_read(path, BOOT, &read), -ENOENT);
+        assert_int_equal(journal_commit(f->journal, sw, "abc", "ops"), 0);
+        umask(077);
+        assert_int_equal(state_write(path, f->journal, BOOT), 0);
+        umask(022);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0644);
+        assert_int_equal(state_read(path, "b1", &read), -ENOENT);
+        assert_int_equal(state_read(path, NULL, &read), 0);
+        assert_string_equal(read.mode, "quiet");
+        assert_string_equal(read.by, "ops");
+        assert_string_equal(read.profile_sha256, "abc");
+        assert_int_equal(read.since, journal_since(f->journal));
+        check_step(&read.steps.items[0], &sw->in_force.items[0]);
+        write_file(path, "{\"version\":2}", 13);
+        assert_int_equal(state_read(path, NULL, &read), -EPROTO);
+        write_file(path, "{", 1);
+        assert_int_equal(state_read(path, NULL, &read), -EPROTO);
+        assert_int_equal(state_write("/none/at/all", f->journal, BOOT), -ENOENT);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_empty),
+                TEST(test_life),
+                TEST(test_abort),
+                TEST(test_torn),
+                TEST(test_damaged),
+                TEST(test_boot),
+                TEST(test_failures),
+                TEST(test_state),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
