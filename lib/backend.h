@@ -85,3 +85,42 @@ unsigned backend_required(const Profile *profile, ProfileRequire bit);
 /* The CPUs an object with these found CPUs is wanted on: found ∩ housekeeping, or housekeeping when that is
  * empty. */
 int backend_keep_off(const CpuList *found, const CpuList *housekeeping, CpuList *ret);
+
+/* A step as a backend describes it: the fields of Step, of texts that need not outlive the call. */
+typedef struct StepText {
+        const char *id, *object;
+        ValueKind kind;
+        const char *before, *now; /* NULL: as the world has them */
+        const char *wanted, *within;
+        Phase phase;
+        int order;
+        unsigned flags;
+        Mechanism mechanism;
+        const char *reason, *disturbs, *set;
+} StepText;
+
+/* Adds a step; where before and now are NULL, they are those of world->values. */
+int backend_add(const PlanInput *input, Plan *plan, const StepText *text);
+/* Adds a step for a mechanism that is not there (text->mechanism is boot or absent): it is never written.  Of
+ * a captured tree that lacks the kernel's own files nothing is known: then it is not required, and its reason
+ * says so. */
+int backend_add_missing(const PlanInput *input, Plan *plan, const StepText *text);
+
+/* Is an object there, as far as world_read() saw?  True, too, for what this user may not read. */
+bool backend_present(const World *world, const char *object);
+
+/* Evaluates a CPU expression of a profile's rule, where `set:NAME` gives the sets of the plan.  What is wrong
+ * is refused, named by `where` (`irq nic: cpus`), and gives -EINVAL. */
+int backend_cpus(
+        const PlanInput *input, Plan *plan, const char *where, const char *expression, CpuList *ret);
+
+/* The set that a CPU is in, or NULL. */
+const ProfileSet *backend_set_of(const PlanInput *input, unsigned cpu);
+
+/* What an errno of a write to this object means and what to do about it: a sentence without a full stop, or
+ * NULL where errno alone says it all. */
+const char *backend_advice(const char *object, int error);
+
+/* Whether a value of a captured or live machine is there: the mechanism for `doctor`. */
+int mechanisms_add_file(Mechanisms *mechanisms, Kfs *kfs, const char *name, const char *file,
+        Mechanism missing, const char *advice);

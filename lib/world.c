@@ -5,7 +5,7 @@
 
 #include "kfs.h"
 
-static void world_irq_done(WorldIrq *irq) {
+void world_irq_done(WorldIrq *irq) {
         free(irq->name);
         free(irq->chip);
         free(irq->counts);

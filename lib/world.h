@@ -80,6 +80,7 @@ typedef struct World {
 /* An empty world with the machine's topology and identity. */
 int world_new(Kfs *kfs, World **ret);
 void world_free(World *world);
+void world_irq_done(WorldIrq *irq);
 DEFINE_CLEANUP_POINTER(World, world_free)
 #define _cleanup_world_ _cleanup_(world_freep)
 

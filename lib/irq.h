@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "world.h"
+
+/* Reads /proc/irq/N, /sys/kernel/irq/N, /proc/interrupts and, where this user may, /sys/kernel/debug/irq into
+ * world->irqs, ascending.  (Documentation/core-api/irq/irq-affinity.rst, Documentation/filesystems/proc.rst) */
+int irq_read(World *world);
+
+/* Takes one text as /proc/interrupts into world->irqs: counts, and names and chips of those that have none.  Copes
+ * with any number of columns, offline CPUs (which have none), rows cut short, and names with colons and blanks.
+ * Interrupts that are not in world->irqs are added as such that cannot be written. */
+int irq_parse_interrupts(World *world, const char *text);
+
+/* Free interrupt vectors of these CPUs, from the text of /sys/kernel/debug/irq/domains/VECTOR; -ENODATA where it says
+ * none of them. */
+int irq_free_vectors(const char *text, const CpuList *cpus, uint64_t *ret);
+
+/* The provider of `irqbalance/banned`: reads the CPUs that a running irqbalance leaves alone as a cpulist, and writes
+ * them; -ENOENT where none runs.  irqbalance takes a new list up when it next wakes, seconds later, and names the old
+ * one until then: what it was told is noted in a file and reads until that moment.  (irqbalance(1), "API")
+ *
+ * directory: where irqbalance's sockets are; NULL: /run/irqbalance on the live machine, and the file
+ * /run/irqbalance/banned on another root. */
+int irqbalance_provide(Kfs *kfs, const char *directory);
