@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "kfs-emulate.h"
+#include "kfs-provider.h"
 #include "kfs-root.h"
 
 typedef struct Provided {
@@ -318,6 +319,25 @@ int kfs_set(Kfs *kfs, const char *object, ValueKind kind, const char *value, con
         if (ret_live)
                 *ret_live = TAKE_PTR(live);
         return r;
+}
+
+/* Without the hook */
+
+int kfs_peek(Kfs *kfs, const char *path, char **ret) {
+        return file_read(kfs, path, ret, NULL);
+}
+
+int kfs_poke(Kfs *kfs, const char *path, const char *value) {
+        return file_write(kfs, path, value);
+}
+
+int kfs_replace(Kfs *kfs, const char *path, const char *text) {
+        _cleanup_close_ int fd = -1;
+
+        if (kfs_is_live(kfs))
+                return -EROFS;
+        fd = root_open(kfs->root_fd, path, O_WRONLY | O_TRUNC | O_CREAT | O_NOCTTY, 0644);
+        return fd < 0 ? fd : fd_write_once(fd, text, strlen(text));
 }
 
 /* What is there */
