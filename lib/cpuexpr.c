@@ -184,7 +184,7 @@ static int group_fail(const Expr *expr, const Term *term, const Group *group, un
 
 static int evaluate_group(const Expr *expr, const Term *term, const Group *group, CpuList *ret) {
         _cleanup_cpulist_ CpuList list = { 0 };
-        unsigned first, last;
+        unsigned first = 0, last = 0;
         int r = read_numbers(expr, term, &first, &last);
 
         if (r < 0 || !expr->topology)

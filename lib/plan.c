@@ -25,7 +25,7 @@ void plan_free(Plan *plan) {
         free(plan);
 }
 
-static int format_sentence(const char *format, va_list ap, char **ret) {
+static int _printf_(1, 0) format_sentence(const char *format, va_list ap, char **ret) {
         char *text;
 
         if (vasprintf(&text, format, ap) < 0)
