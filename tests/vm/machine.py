@@ -96,14 +96,14 @@ def qemu(spec, state):
     """The QEMU command line; STATE is the machine's folder on the host."""
     root, kernel = images.ensure(spec.suite), images.ensure(spec.kernel)
     argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-            "-no-reboot", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
+            "-no-reboot", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,topoext=on",
             "-snapshot", "-kernel", f"{kernel}/vmlinuz", "-initrd", f"{state}/initrd",
             "-append", kernel_args(spec), "-serial", f"file:{state}/console.log",
             "-qmp", f"unix:{state}/qmp.sock,server=on,wait=off"]
     argv += topology(spec)
     for name, image in (("root", f"{root}/root.ext4"), ("modules", f"{kernel}/modules.ext4")):
         argv += ["-drive", f"if=none,id={name},file={image},format=raw,cache=unsafe",
-                 "-device", f"virtio-blk-pci,drive={name}"]
+                 "-device", f"virtio-blk-pci,drive={name},num-queues={min(spec.cpus, 4)}"]
     argv += ["-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
              "-chardev", f"socket,id=agent,path={state}/agent.sock,server=on,wait=off",
              "-device", f"virtserialport,chardev=agent,name={AGENT}"]
