@@ -142,7 +142,8 @@ DEFINE_CLEANUP_POINTER(Profile, profile_free)
  */
 int profile_load(Kfs *kfs, const char *name, Profile **ret, ProfileErrors *ret_errors);
 
-/* Checks one file alone, with what it includes; path is a path of this machine, not below a root. */
+/* Checks one file alone, without drop-ins, with what it includes (looked for beside it first); path is a path of
+ * this machine, not below a root.  0, or -EINVAL with the errors, also where the file is not there. */
 int profile_check_file(const char *path, ProfileErrors *ret_errors);
 
 /* Does a name match one of the shell patterns of a text, which white space separates (`ksoftirqd/x

@@ -38,7 +38,7 @@ PACKAGES = """
     systemd systemd-sysv dbus udev polkitd python3 procps util-linux iproute2
     kmod irqbalance stress-ng strace ethtool dpdk-dev rt-tests
     libsystemd0 libudev1 libnl-3-200 libnl-genl-3-200 libnl-route-3-200
-    libnuma1 libinih1 libsmartcols1 libjansson4 libtracefs1
+    libnuma1 libinih1 libnettle8 libsmartcols1 libjansson4 libtracefs1
 """.split()
 
 # Run inside the new root.  A getty beside the console loses the log's output,
