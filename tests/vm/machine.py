@@ -96,7 +96,7 @@ def qemu(spec, state):
     """The QEMU command line; STATE is the machine's folder on the host."""
     root, kernel = images.ensure(spec.suite), images.ensure(spec.kernel)
     argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-            "-no-reboot", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,topoext=on",
+            "-no-reboot", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
             "-snapshot", "-kernel", f"{kernel}/vmlinuz", "-initrd", f"{state}/initrd",
             "-append", kernel_args(spec), "-serial", f"file:{state}/console.log",
             "-qmp", f"unix:{state}/qmp.sock,server=on,wait=off"]

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The host's side of tests/demo: demo.py BUILD KERNEL."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from machine import IN_GUEST, Machine, Spec, VmError
+
+MEASURED = ["green, beside a load", "low-jitter, beside the same load"]
+
+
+def install_tree(build, tree):
+    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", tree],
+                   check=True, stdout=sys.stderr)
+    os.makedirs(f"{tree}/usr/bin", exist_ok=True)
+    shutil.copy(f"{build}/tests/noise/noise-loop", f"{tree}/usr/bin")
+
+
+def show_noise(machine):
+    """What the plugin counted, when QEMU ended."""
+    print("\nThe loop on CPU 3, in instructions (counted by the emulator, so they\n"
+          "hold on a busy host too): taken away by the kernel and other tasks,\n"
+          "for every million that the loop ran.\n")
+    print(f"{'':34} {'INTERRUPTIONS':>13} {'STOLEN':>10} {'WORST':>10}")
+    with open(f"{machine.state}/qemu.log") as f:
+        for line in f:
+            match = re.match(r"noise (\d+) 3 rounds (\d+) interruptions (\d+) stolen (\d+) worst (\d+)", line)
+            if match:
+                slot, rounds, number, stolen, worst = map(int, match.groups())
+                own = rounds * 32 / 1e6
+                print(f"{MEASURED[slot]:34} {number / own:13.1f} {stolen / own:10.0f} {worst:10}")
+
+
+def main(build, kernel):
+    with tempfile.TemporaryDirectory(prefix="rtisold-demo-") as work:
+        install_tree(build, f"{work}/tree")
+        suite = "trixie" if kernel.startswith("6.12") else "bookworm"
+        spec = Spec(suite=suite, kernel=kernel, tree=f"{work}/tree",
+                    plugin=f"{build}/tests/noise/noise-plugin.so")
+        print(f"booting a virtual machine: Debian {suite}, kernel {kernel}, 4 CPUs", flush=True)
+        machine = Machine.start(spec, f"{work}/machine")
+        try:
+            machine.wait_up(time.monotonic() + 900)
+            with machine.session(time.monotonic() + 900) as session:
+                status = session.run(["python3", "-u", f"/{IN_GUEST}/guest/demo.py"])
+        except VmError as error:
+            print(f"demo: {error}", file=sys.stderr)
+            status = 1
+        finally:
+            machine.stop()
+        if status == 0:
+            show_noise(machine)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
