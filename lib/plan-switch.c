@@ -103,20 +103,23 @@ static int record_target(const SwitchContext *context, const Step *record, const
         return 0;
 }
 
-/* The kernel may change a volatile value while cgroups are taken apart: what somebody else put there
- * meanwhile is then put there again. */
-static int switch_keep_foreign(const SwitchContext *context, const Step *record, const char *live) {
+/* Not what the mode gave it.  The kernel may change a volatile value while cgroups are taken apart: what is there
+ * now, somebody else's or what was found, is then put there again. */
+static int switch_keep_live(const SwitchContext *context, const Step *record, const char *live) {
         int r;
 
-        if (!live || !record->before || value_equal(record->kind, live, record->before))
+        if (!live || !record->before)
                 return 0;
-        r = switch_leave_alone(context->sw,
-                "%s reads %s, which is neither what was found (%s) nor what %s gave it (%s): "
-                "somebody else changed it, and it is left so",
-                record->object, live, record->before, context->sw->from, record->wanted);
-        if (r < 0 || !(record->flags & STEP_VOLATILE))
-                return r;
-        return switch_add_op(context->sw, record, live, live, true);
+        if (!value_equal(record->kind, live, record->before)) {
+                r = switch_leave_alone(context->sw,
+                        "%s reads %s, which is neither what was found (%s) nor what %s gave it (%s): "
+                        "somebody else "
+                        "changed it, and it is left so",
+                        record->object, live, record->before, context->sw->from, record->wanted);
+                if (r < 0)
+                        return r;
+        }
+        return record->flags & STEP_VOLATILE ? switch_add_op(context->sw, record, live, live, true) : 0;
 }
 
 /* The way back: a record whose object the new mode does not ask for. */
@@ -131,7 +134,7 @@ static int switch_back(const SwitchContext *context, const Step *record) {
         if (r < 0)
                 return r;
         if (!target)
-                return switch_keep_foreign(context, record, live);
+                return switch_keep_live(context, record, live);
         if (live && value_equal(record->kind, live, target) && !(record->flags & STEP_VOLATILE))
                 return 0;
         return switch_add_op(context->sw, record, live, target, true);
