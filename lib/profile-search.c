@@ -142,7 +142,7 @@ static int read_bounded(int fd, char **ret, size_t *ret_size) {
 int profile_file_read(Kfs *kfs, const char *path, ProfileLines *lines, ProfileErrors *errors) {
         _cleanup_close_ int fd = -1;
         _cleanup_free_ char *text = NULL;
-        size_t size;
+        size_t size = 0;
         int r = profile_file_open(kfs, path, &fd, errors);
 
         if (r < 0)
