@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""SIGKILL in the middle of a switch: the whole mode or nothing of it."""
+
+import kernel
+from actors import daemon
+from case import case, rtisoctl, run
+from faults import fault, faulty_daemon, forget, objects_of, one_of_each, struck, wait_running
+from snapshot import diff, snapshot
+
+SETS = {1, 2, 3}
+POINTS = 15
+
+
+def kill_at(moment, item, wanted):
+    """Kill the daemon in the switch to WANTED; what it says after the restart."""
+    pid = daemon()
+    fault(moment, "kill", item)
+    run("rtisoctl", "mode", wanted, check=False)
+    hit = struck()
+    forget()
+    return hit, wait_running(pid) if hit else ""
+
+
+def whole(mode, before):
+    """What is not as it should be in the mode that the daemon claims."""
+    if mode == "green":
+        return diff(before, snapshot())
+    status = run("rtisoctl", "status", check=False)
+    return ([] if kernel.isolated() == SETS else [f"isolated: {kernel.isolated()}"]) + (
+        [] if status.returncode == 0 else status.stdout.splitlines())
+
+
+def points(objects):
+    """Every kind of step once, before or after its write in turn."""
+    return [("before" if n % 2 else "after", item)
+            for n, item in enumerate(one_of_each(objects)[:POINTS])]
+
+
+@case
+def in_the_switch():
+    with faulty_daemon():
+        there, _ = objects_of("low-jitter")
+        before = snapshot()
+        for moment, item in points(there):
+            hit, mode = kill_at(moment, item, "low-jitter")
+            yield f"killed {moment} {item}", hit, True
+            yield f"{moment} {item}: then in a mode", mode, lambda m: m in ("green", "low-jitter")
+            yield f"{moment} {item}: all of it", whole(mode, before), []
+            rtisoctl("mode", "green")
+            yield f"{moment} {item}: and back", diff(before, snapshot()), []
+
+
+@case
+def on_the_way_back():
+    with faulty_daemon():
+        _, back = objects_of("low-jitter")
+        before = snapshot()
+        for moment, item in points(back)[:6]:
+            rtisoctl("mode", "low-jitter")
+            hit, mode = kill_at(moment, item, "green")
+            yield f"killed {moment} {item}", hit, True
+            yield f"{moment} {item}: all of {mode}", whole(mode, before), []
+            rtisoctl("mode", "green")
+            yield f"{moment} {item}: and back", diff(before, snapshot()), []

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The daemon with a hook at its door to the kernel, for tests on a real one.
+ *
+ * FAULT_FILE holds one line, `MOMENT ACTION OBJECT`: `before` or `after` the first write to the object, ACTION
+ * is `kill` (SIGKILL) or the number of an errno; OBJECT is a shell pattern.  Every write is logged to
+ * WRITES_FILE, an object a line. */
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "daemon.h"
+#include "notify.h"
+#include "protocol.h"
+
+#define FAULT_FILE RTISOL_RUNTIME_DIR "/fault"
+#define WRITES_FILE RTISOL_RUNTIME_DIR "/writes"
+
+static int fail_as(const char *action) {
+        if (streq(action, "kill")) {
+                (void) kill(getpid(), SIGKILL);
+                (void) pause();
+        }
+        return -atoi(action);
+}
+
+static int on_write(const char *moment, const char *object) {
+        char when[8], action[8], pattern[512];
+        FILE *f = fopen(FAULT_FILE, "re");
+        int n;
+
+        if (!f)
+                return 0;
+        n = fscanf(f, "%7s %7s %511s", when, action, pattern);
+        (void) fclose(f);
+        if (n != 3 || !streq(when, moment) || fnmatch(pattern, object, 0) != 0)
+                return 0;
+        (void) unlink(FAULT_FILE); /* once: the undo is let through */
+        return fail_as(action);
+}
+
+static void log_write(const char *object) {
+        FILE *f = fopen(WRITES_FILE, "ae");
+
+        if (!f)
+                return;
+        (void) fprintf(f, "%s\n", object);
+        (void) fclose(f);
+}
+
+static int on_access(void *userdata, KfsMoment moment, const char *object, const char *value) {
+        if (moment == KFS_BEFORE_WRITE) {
+                log_write(object);
+                return on_write("before", object);
+        }
+        return moment == KFS_AFTER_WRITE ? on_write("after", object) : 0;
+}
+
+static int run(void) {
+        static const DaemonOptions options = {
+                .paths = { .runtime = RTISOL_RUNTIME_DIR }, .socket = RTISOL_PRIVATE_SOCKET, .machine = true
+        };
+        __attribute__((cleanup(sd_event_unrefp))) sd_event *event = NULL;
+        _cleanup_daemon_ Daemon *daemon = NULL;
+        sigset_t signals;
+        int r;
+
+        (void) sigemptyset(&signals);
+        (void) sigaddset(&signals, SIGTERM);
+        (void) sigaddset(&signals, SIGINT);
+        (void) sigaddset(&signals, SIGHUP);
+        if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+                return -errno;
+        r = sd_event_new(&event);
+        if (r >= 0)
+                r = daemon_new(&options, event, &daemon);
+        if (r < 0)
+                return r;
+        kfs_hook(manager_kfs(daemon_manager(daemon)), on_access, NULL);
+        notify_ready();
+        return sd_event_loop(event);
+}
+
+int main(void) {
+        return run() < 0 ? 1 : 0;
+}
