@@ -13,6 +13,7 @@ An exception fails the case where it stands; `finally` cleans up.
 """
 
 import importlib
+import os
 import subprocess
 import sys
 import time
@@ -100,17 +101,17 @@ def rtisoctl(*argv, status=0):
     return done.stdout + done.stderr
 
 
+def full():
+    """Whether the long part is wanted too: `tests/all --full`."""
+    return os.environ.get("RTISOLD_TESTS") == "full"
+
+
 def wait_for(what, condition, seconds=20):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what}")
         time.sleep(0.1)
-
-
-def row(text):
-    """Nothing but a name for a row that is true when reached."""
-    return text, True, True
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def forget():
 
 def fault(moment, action, item):
     """Fail at the first write to the object; its name may hold brackets."""
-    kernel.write(FAULT, f"{moment} {action} {re.sub(r'([][*?])', r'[\1]', item)}\n")
+    pattern = re.sub(r"([][*?])", r"[\1]", item)
+    kernel.write(FAULT, f"{moment} {action} {pattern}\n")
 
 
 def struck():
