@@ -58,6 +58,12 @@ static int write_patiently(Kfs *kfs, const char *object, const char *value) {
         return r;
 }
 
+/* What the kernel may have changed is put right to the value, not just to within its bounds: a mask that was
+ * forgotten is a wider one. */
+static const char *op_bounds(const Op *op) {
+        return op->back || op->step.flags & STEP_VOLATILE ? NULL : op->step.within;
+}
+
 int op_do(Kfs *kfs, const Op *op, char **ret_live) {
         _cleanup_free_ char *value = NULL;
         int r;
@@ -65,7 +71,7 @@ int op_do(Kfs *kfs, const Op *op, char **ret_live) {
         if (op->step.flags & STEP_ACTION)
                 return op->back ? 0 : write_patiently(kfs, op->step.object, op->target);
         r = writable_text(op->step.kind, op->target, &value);
-        return r ?: set_patiently(kfs, &op->step, value, op->back ? NULL : op->step.within, ret_live);
+        return r ?: set_patiently(kfs, &op->step, value, op_bounds(op), ret_live);
 }
 
 /* An act is not undone, but one that was cut short (a CPU taken away and not back) is ended. */

@@ -3,6 +3,8 @@
 
 /* The order is that of reading: tasks before those who look at them. */
 const Backend *const backends[] = {
+        &backend_cpuset,
+        &backend_task,
         &backend_irq,
         &backend_kthread,
         &backend_workqueue,

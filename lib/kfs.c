@@ -307,7 +307,9 @@ int kfs_set(Kfs *kfs, const char *object, ValueKind kind, const char *value, con
                 return r;
         held = value_holds(kind, live, value, within);
         if (!held) {
-                r = kfs_write(kfs, object, value);
+                /* An invalid partition is taken for one by way of `member` only. */
+                r = kind == VALUE_PARTITION && strstr(live, "invalid") ? kfs_write(kfs, object, "member") : 0;
+                r = r < 0 ? r : kfs_write(kfs, object, value);
                 if (r < 0)
                         return r;
                 free(TAKE_PTR(live));

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "providers.h"
 
+#include "unit-provider.h"
+
 int providers_add(Kfs *kfs) {
         static int (*const providers[])(Kfs *) = {
                 task_provide,
                 cycle_provide,
+                unit_provide,
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(providers); i++) {

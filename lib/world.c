@@ -28,6 +28,7 @@ static void world_cgroup_done(WorldCgroup *cgroup) {
         free(cgroup->exclusive);
         free(cgroup->exclusive_effective);
         free(cgroup->partition);
+        free(cgroup->isolated);
         free(cgroup->mems);
         free(cgroup->subtree_control);
         free(cgroup->controllers);

@@ -42,6 +42,7 @@ typedef struct WorldCgroup {
         char *path; /* below the cgroup root: `/`, `/system.slice` */
         char *cpus, *effective, *exclusive, *exclusive_effective, *partition,
                 *mems; /* NULL where there is no such file */
+        char *isolated; /* the root's `cpuset.cpus.isolated`, where this kernel has it */
         char *subtree_control, *controllers;
         bool populated; /* cgroup.events */
         bool has_tasks; /* cgroup.procs not empty */

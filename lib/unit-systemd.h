@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "cpulist.h"
+
+/* systemd's D-Bus API for slices (org.freedesktop.systemd1(5)).  Each call connects anew: a connection kept
+ * would wake an idle process.  All wait until the job is through; -ETIMEDOUT after a minute. */
+
+/* Makes and starts a slice, or changes the one there is until the next boot.  Empty lists: no limit. */
+int systemd_slice_set(const char *unit, const CpuList *cpus, const CpuList *mems);
+/* Stops a slice, and with it whatever has been started in it. */
+int systemd_slice_stop(const char *unit);
+
+/* CPUSetPartition=; -ENOENT where systemd does not know it or the slice is not there. */
+int systemd_slice_get_partition(const char *unit, char **ret);
+int systemd_slice_set_partition(const char *unit, const char *partition);
