@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "apply.h"
+#include "kfs.h"
+#include "snapshot.h"
+
+/* One switch on one tree of files, done over and over with another fault each time. */
+typedef struct Fault {
+        char *base; /* a folder of this test's own: root/ is the machine, journal/ the journal */
+        char *root, *journal;
+        /* The machine and the journal before the switch; the machine after one without a fault. */
+        Snapshot *before, *journal_before, *after;
+        Switch *sw;
+        /* What the kernel does by itself behind a write; may be NULL.  May only touch files of the root. */
+        void (*kernel)(const char *root, const char *object, const char *value);
+        size_t runs;
+        const char *name; /* for messages */
+} Fault;
+
+/* A folder in memory, empty. */
+Fault *fault_new(const char *name);
+void fault_free(Fault *fault);
+DEFINE_CLEANUP_POINTER(Fault, fault_free)
+#define _cleanup_fault_ _cleanup_(fault_freep)
+
+/* A context on the machine, and the journal; the caller frees them. */
+Kfs *fault_kfs(const Fault *fault);
+Journal *fault_open_journal(const Fault *fault);
+
+/* Takes the switch, and what the machine and the journal are now as before; runs it once without a fault.
+ * Ends the test where that fails. */
+void fault_prepare(Fault *fault, Switch *sw);
+
+/* Each of these runs the switch once for every place where its fault can be, looks at what is left, and ends
+ * the test with a sentence where it is not what was promised. */
+
+/* Every op refused with an errno; the op's own flags say whether that is to undo the switch. */
+void fault_refuse(Fault *fault, int error);
+/* Every op taken by the kernel, and its object reading otherwise. */
+void fault_twist(Fault *fault);
+/* Every write done and reported as failed. */
+void fault_fail_after(Fault *fault, int error);
+/* Every read failing from the first write on, one at a time. */
+void fault_reads(Fault *fault, int error);
+/* Killed before and after every write and every operation on the journal; with every `again` above 0, killed
+ * once more in the recovery, at every again-th place. */
+void fault_kill(Fault *fault, size_t again);
+/* Every operation on the journal failing. */
+void fault_journal(Fault *fault, int error);
+/* A required op failing, and then the undo of every op before it. */
+void fault_undo(Fault *fault, int error);
