@@ -81,7 +81,7 @@ def devices(spec):
     for n in range(spec.nics):
         argv += ["-netdev", f"hubport,id=net{n},hubid=0", "-device", f"vmxnet3,netdev=net{n}"]
     for n in range(spec.nvme):
-        argv += ["-drive", f"if=none,id=nvme{n},file=null-co://,format=raw,read-zeroes=on",
+        argv += ["-blockdev", f"driver=null-co,node-name=nvme{n},read-zeroes=on,size=1073741824",
                  "-device", f"nvme,drive=nvme{n},serial=nvme{n},max_ioqpairs={spec.cpus}"]
     return argv
 
