@@ -47,7 +47,7 @@ static int read_writable(Kfs *kfs, WorldIrq *irq) {
 
         if (r < 0)
                 return r;
-        irq->writable = kfs_is_writable(kfs, object);
+        irq->writable = !kfs_exists(kfs, object) || kfs_is_writable(kfs, object);
         return 0;
 }
 
@@ -156,39 +156,48 @@ static int parse_header(const char *line, size_t n, unsigned **ret, size_t *ret_
         return 0;
 }
 
-static bool is_number(const char *word) {
-        return *word && word[strspn(word, "0123456789")] == '\0';
-}
+/* The end of the chip's name and the start of what follows the interrupt's number on that chip, which has the kind of
+ * trigger behind a dash: `PCI-MSIX-0000:00:05.0   1-edge      virtio1-req.0`.  A name may have blanks; where there is
+ * no number, two of them end it. */
+static char *find_chip_end(char *text, char **ret_rest) {
+        char *end = text, *gap = strstr(text, "  ");
 
-/* Splits what stands behind the counts: `PCI-MSIX-0000:00:05.0   1-edge      virtio1-req.0, other`.  The number of
- * the interrupt on its chip, with the kind of trigger behind a dash, tells where the chip's name ends. */
-static int split_description(char *text, char **ret_chip, char **ret_name) {
-        _cleanup_free_ char *chip = NULL, *name = NULL;
-        char *p = text, *end = text + strlen(text), *chip_end = NULL;
-
-        while (p < end) {
+        for (char *p = text; *p; p += strspn(p, " ")) {
                 size_t length = strcspn(p, " "), digits = strspn(p, "0123456789");
 
-                if (chip_end && digits > 0 && (digits == length || p[digits] == '-')) {
-                        p += length;
-                        break;
+                if (p > text && digits > 0 && (digits == length || p[digits] == '-')) {
+                        *ret_rest = p + length;
+                        return end;
                 }
-                chip_end = p + length;
-                p = chip_end + strspn(chip_end, " ");
+                p += length;
+                end = p;
         }
-        p += strspn(p, " ");
-        for (const char *const *kind = (const char *const[]){ "Level", "Edge", NULL }; *kind; kind++) {
-                size_t n = strlen(*kind);
+        *ret_rest = gap ?: end;
+        return *ret_rest;
+}
 
-                if (strncmp(p, *kind, n) == 0 && (p[n] == ' ' || p[n] == '\0' || p[n] == '-')) {
-                        p += n;
-                        p += strcspn(p, " ");
-                        p += strspn(p, " ");
-                        break;
+/* Some kernels have the trigger as a word of its own. */
+static char *skip_trigger(char *p) {
+        static const char *const kinds[] = { "Level", "Edge" };
+
+        p += strspn(p, " ");
+        for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+                size_t n = strlen(kinds[i]);
+
+                if (strncmp(p, kinds[i], n) == 0 && strchr(" -", p[n])) {
+                        p += n + strcspn(p + n, " ");
+                        return p + strspn(p, " ");
                 }
         }
-        name = strdup(p);
-        chip = strndup(text, chip_end ? (size_t) (chip_end - text) : 0);
+        return p;
+}
+
+/* Splits what stands behind the counts. */
+static int split_description(char *text, char **ret_chip, char **ret_name) {
+        char *rest, *chip_end = find_chip_end(text, &rest);
+        _cleanup_free_ char *chip = strndup(text, (size_t) (chip_end - text));
+        _cleanup_free_ char *name = strdup(skip_trigger(rest));
+
         if (!name || !chip)
                 return -ENOMEM;
         *ret_chip = TAKE_PTR(chip);
@@ -241,11 +250,37 @@ static int describe(WorldIrq *irq, char *rest) {
         return 0;
 }
 
-/* One row; *row is changed. */
+/* The counts of one row, index = CPU number; *p moves behind them.  -ENODATA for a row that is cut short. */
+static int parse_counts(char **p, const unsigned *cpus, size_t n_cpus, uint64_t **ret, size_t *ret_n) {
+        _cleanup_free_ uint64_t *counts = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < n_cpus; i++)
+                n = cpus[i] >= n ? cpus[i] + 1 : n;
+        counts = calloc(n ?: 1, sizeof(uint64_t));
+        if (!counts)
+                return -ENOMEM;
+        for (size_t i = 0; i < n_cpus; i++) {
+                char *word = *p + strspn(*p, " "), *end = word + strcspn(word, " "), saved = *end;
+                int r;
+
+                *end = '\0';
+                r = util_parse_u64(word, &counts[cpus[i]]);
+                *end = saved;
+                if (r < 0)
+                        return -ENODATA;
+                *p = end;
+        }
+        *ret = TAKE_PTR(counts);
+        *ret_n = n;
+        return 0;
+}
+
+/* One row; it is changed. */
 static int parse_row(World *world, char *row, const unsigned *cpus, size_t n_cpus) {
         _cleanup_free_ uint64_t *counts = NULL;
         char *colon = strchr(row, ':'), *p;
-        size_t n_counts = 0;
+        size_t n_counts;
         WorldIrq *irq;
         unsigned number;
         int r = 0;
@@ -255,23 +290,10 @@ static int parse_row(World *world, char *row, const unsigned *cpus, size_t n_cpu
         *colon = '\0';
         if (util_parse_unsigned(util_strip(row), &number) < 0)
                 return 0; /* `LOC:`: an interrupt of each CPU's own, without a number */
-        for (size_t i = 0; i < n_cpus; i++)
-                n_counts = cpus[i] >= n_counts ? cpus[i] + 1 : n_counts;
-        counts = calloc(n_counts ?: 1, sizeof(uint64_t));
-        if (!counts)
-                return -ENOMEM;
         p = colon + 1;
-        for (size_t i = 0; i < n_cpus; i++) {
-                char *word = p + strspn(p, " "), *end = word + strcspn(word, " "), saved = *end;
-                bool counted;
-
-                *end = '\0';
-                counted = is_number(word) && util_parse_u64(word, &counts[cpus[i]]) >= 0;
-                *end = saved;
-                if (!counted)
-                        return 0; /* cut short */
-                p = end;
-        }
+        r = parse_counts(&p, cpus, n_cpus, &counts, &n_counts);
+        if (r < 0)
+                return r == -ENODATA ? 0 : r;
         irq = find_or_add(world, number, &r);
         if (!irq)
                 return r;

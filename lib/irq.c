@@ -170,6 +170,14 @@ static int plan_keep_off(IrqContext *context, const WorldIrq *irq) {
         return add_irq(context, irq, &text);
 }
 
+/* Older kernels refuse these only when they are written, and every PC has them: the first CPU's timer, and the line
+ * that ties the two old controllers together, which never fires. */
+static bool irq_is_fixture(const IrqContext *context, const WorldIrq *irq) {
+        if (irq->irq == 0 && streq(irq->name, "timer"))
+                return !cpulist_intersects(irq_where(irq), &context->input->isolated);
+        return streq(irq->chip, "XT-PIC") && !*irq->name;
+}
+
 static int plan_irq(IrqContext *context, const WorldIrq *irq) {
         bool keep_off = context->input->profile->keep_irqs && !cpulist_is_empty(&context->input->isolated);
         size_t rule;
@@ -183,7 +191,7 @@ static int plan_irq(IrqContext *context, const WorldIrq *irq) {
                         ? 0
                         : plan_unmovable(context, irq);
         }
-        if (!keep_off)
+        if (!keep_off || irq_is_fixture(context, irq))
                 return 0;
         return irq_movable(irq) ? plan_keep_off(context, irq) : plan_unmovable(context, irq);
 }

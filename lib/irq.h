@@ -20,6 +20,8 @@ int irq_free_vectors(const char *text, const CpuList *cpus, uint64_t *ret);
  * them; -ENOENT where none runs.  irqbalance takes a new list up when it next wakes, seconds later, and names the old
  * one until then: what it was told is noted in a file and reads until that moment.  (irqbalance(1), "API")
  *
- * directory: where irqbalance's sockets are; NULL: /run/irqbalance on the live machine, and the file
- * /run/irqbalance/banned on another root. */
-int irqbalance_provide(Kfs *kfs, const char *directory);
+ * On a root that is only files it is the file /run/irqbalance/banned there. */
+int irqbalance_provide(Kfs *kfs);
+
+/* The same for an irqbalance whose sockets are in this folder of this machine. */
+int irqbalance_provide_at(Kfs *kfs, const char *directory);

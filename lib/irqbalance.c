@@ -11,6 +11,7 @@
 
 #include "cpulist.h"
 #include "irq.h"
+#include "kfs-provider.h"
 #include "protocol.h"
 
 #define FAKE_FILE "/run/irqbalance/banned"
@@ -195,7 +196,7 @@ static int irqbalance_read(Kfs *kfs, void *userdata, const char *object, char **
         if (!streq(object, "irqbalance/banned"))
                 return -ENOENT;
         if (!irqbalance->directory)
-                return kfs_read(kfs, FAKE_FILE, ret);
+                return kfs_peek(kfs, FAKE_FILE, ret);
         r = irqbalance_setup(irqbalance, &answer);
         r = r ?: parse_setup(answer, &sleep, &banned);
         if (r < 0)
@@ -215,7 +216,7 @@ static int irqbalance_write(Kfs *kfs, void *userdata, const char *object, const 
         if (!streq(object, "irqbalance/banned"))
                 return -ENOENT;
         if (!irqbalance->directory)
-                return kfs_write(kfs, FAKE_FILE, value);
+                return kfs_poke(kfs, FAKE_FILE, value);
         r = cpulist_parse(value, &list, NULL);
         cpulist_done(&list);
         r = r ?: irqbalance_setup(irqbalance, &answer);
@@ -230,7 +231,7 @@ static int irqbalance_write(Kfs *kfs, void *userdata, const char *object, const 
         return r ?: write_note(irqbalance, sleep, value);
 }
 
-int irqbalance_provide(Kfs *kfs, const char *directory) {
+static int provide(Kfs *kfs, const char *directory, const char *note) {
         static const KfsProvider provider = {
                 .scheme = "irqbalance",
                 .read = irqbalance_read,
@@ -241,14 +242,24 @@ int irqbalance_provide(Kfs *kfs, const char *directory) {
         int r = irqbalance ? 0 : -ENOMEM;
 
         if (r == 0 && directory) {
-                r = util_asprintf(&irqbalance->note, "%s/told", directory);
-                r = r ?: util_asprintf(&irqbalance->directory, "%s", directory);
-        } else if (r == 0 && kfs_is_live(kfs)) {
-                r = util_asprintf(&irqbalance->note, RTISOL_RUNTIME_DIR "/irqbalance");
-                r = r ?: util_asprintf(&irqbalance->directory, "/run/irqbalance");
+                r = util_asprintf(&irqbalance->directory, "%s", directory);
+                r = r ?: util_asprintf(&irqbalance->note, "%s", note);
         }
         r = r ?: kfs_provide(kfs, &provider, irqbalance);
         if (r < 0 && irqbalance)
                 irqbalance_free(irqbalance);
         return r;
+}
+
+int irqbalance_provide(Kfs *kfs) {
+        bool live = kfs_is_live(kfs);
+
+        return provide(kfs, live ? "/run/irqbalance" : NULL, RTISOL_RUNTIME_DIR "/irqbalance");
+}
+
+int irqbalance_provide_at(Kfs *kfs, const char *directory) {
+        _cleanup_free_ char *note = NULL;
+        int r = util_asprintf(&note, "%s/told", directory);
+
+        return r < 0 ? r : provide(kfs, directory, note);
 }

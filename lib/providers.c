@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "providers.h"
 
+#include "irq.h"
 #include "unit-provider.h"
 
 int providers_add(Kfs *kfs) {
@@ -8,6 +9,7 @@ int providers_add(Kfs *kfs) {
                 task_provide,
                 cycle_provide,
                 unit_provide,
+                irqbalance_provide,
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(providers); i++) {

@@ -7,6 +7,7 @@
 #define SKEW_TICK "/sys/module/kernel/parameters/skew_tick"
 #define NOHZ_FULL_FILE "/sys/devices/system/cpu/nohz_full"
 #define CGROUP_FEATURES "/sys/kernel/cgroup/features"
+#define FIRST_STATE "/sys/devices/system/cpu/cpu0/cpuidle/state0/name"
 #define PATCH "a kernel with the patches of kernel/README.md"
 
 const char *tick_nohz_to_string(int nohz) {
@@ -81,6 +82,7 @@ static int tick_audit(Kfs *kfs, const Profile *profile, World *world) {
         r = world_read(world, SKEW_TICK);
         r = r ?: world_read(world, NOHZ_FULL_FILE);
         r = r ?: world_read(world, CGROUP_FEATURES);
+        r = r ?: world_read(world, FIRST_STATE);
         for (size_t i = 0; r >= 0 && profile && i < profile->n_sets; i++) {
                 for (const char *const *file = (const char *const[]){ "cpuset.cpus.nohz",
                              "cpuset.cpus.rt_push_pull", NULL };
@@ -149,7 +151,7 @@ static int add_set_file(
 
 /* In a POLL state the kernel keeps the tick: without a patch that is the one way to a tick that always runs. */
 static bool polls(const World *world, const ProfileSet *set) {
-        const char *state = world_live(world, "/sys/devices/system/cpu/cpu0/cpuidle/state0/name");
+        const char *state = world_live(world, FIRST_STATE);
 
         return set->max_cstate && streq(set->max_cstate, "POLL") && state && streq(state, "POLL");
 }

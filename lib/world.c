@@ -55,7 +55,8 @@ void world_free(World *world) {
         free(world->tasks);
         free(world->cgroups);
         free(world->values);
-        topology_free(world->topology);
+        if (world->topology)
+                topology_free(world->topology);
         free(world->kernel);
         free(world->cmdline);
         free(world->boot_id);
