@@ -38,6 +38,10 @@ static const struct {
         { NULL, "unbind", "it takes a device from its driver" },
 };
 
+/* The one file of debugfs that a profile may write: how willingly the kernel lets go of a CPU, on kernels that can
+ * change it (Documentation/admin-guide/kernel-parameters.txt, preempt=).  It reads `none voluntary (full)`. */
+#define PREEMPT "/sys/kernel/debug/sched/preempt"
+
 static const char *deny_reason(const char *object) {
         _cleanup_strv_ char **words = NULL;
         const char *name = strrchr(object, '/');
@@ -46,6 +50,8 @@ static const char *deny_reason(const char *object) {
                 util_strv_split(object, "/", &words) < 0 || util_strv_contains(words, "..") ||
                 util_strv_contains(words, "."))
                 return "it is not a path below /sys";
+        if (streq(object, PREEMPT))
+                return NULL;
         for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
                 if (denied[i].prefix ? util_startswith(object, denied[i].prefix) != NULL
                                      : streq(name + 1, denied[i].name))
@@ -94,12 +100,16 @@ static const char *as_read(const char *live, const char *wanted) {
 }
 
 static int plan_present(const PlanInput *input, Plan *plan, const WorldValue *value, StepText *text) {
-        bool choice = value->live && strchr(value->live, '[') && strchr(value->live, ']');
+        bool preempt = streq(text->object, PREEMPT);
+        bool choice = value->live && strpbrk(value->live, preempt ? "(" : "[") &&
+                strpbrk(value->live, preempt ? ")" : "]");
         _cleanup_free_ char *before = NULL;
         int r = choice && value->found ? value_choice(value->found, &before) : 0;
 
         if (r < 0)
                 return r;
+        if (preempt)
+                text->disturbs = "every CPU for some microseconds: the kernel changes its own code";
         text->kind = choice ? VALUE_CHOICE : VALUE_NUMBER;
         text->wanted = as_read(value->live, text->wanted);
         text->before = before ?: value->found;

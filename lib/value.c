@@ -95,7 +95,8 @@ static bool sets_equal(ValueKind kind, const char *a, const char *b) {
 }
 
 int value_choice(const char *text, char **ret) {
-        const char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+        const char *open = strchr(text, '[') ?: strchr(text, '(');
+        const char *close = open ? strchr(open, *open == '[' ? ']' : ')') : NULL;
         size_t n;
         char *word;
 

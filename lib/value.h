@@ -11,7 +11,7 @@ typedef enum ValueKind {
         VALUE_CPUMASK,   /* sets of CPUs, printed as a mask */
         VALUE_WITHIN,    /* a cpulist that holds where the live one is not empty and a subset of the step's
                             `within` */
-        VALUE_CHOICE,    /* `always [madvise] never`: the chosen word */
+        VALUE_CHOICE,    /* `always [madvise] never`, `none (full)`: the chosen word */
         VALUE_PARTITION, /* cpuset.cpus.partition: `isolated invalid (…)` differs from `isolated` */
         _VALUE_KIND_MAX,
 } ValueKind;
@@ -26,5 +26,5 @@ bool value_equal(ValueKind kind, const char *a, const char *b);
 /* Does a live value hold what was wanted?  As value_equal(), but VALUE_WITHIN asks for live ⊆ within. */
 bool value_holds(ValueKind kind, const char *live, const char *wanted, const char *within);
 
-/* The bracketed word of `always [madvise] never`, or the whole text where nothing is bracketed. */
+/* The bracketed word of `always [madvise] never` or `none voluntary (full)`, or the whole text where nothing is bracketed. */
 int value_choice(const char *text, char **ret);

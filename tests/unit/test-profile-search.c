@@ -382,13 +382,14 @@ static void test_check_file(void **state) {
         static const File files[] = { { "x.ini", "[profile]\ninclude = rtisold-test-beside\n" },
                 { "rtisold-test-beside.ini", "[sysctl]\nvm.a = 1\n" },
                 { "bad.ini", "[tick]\n\nskew_tick = 3\n" }, { "x.ini.d/1.ini", "[broken\n" },
-                { "empty.ini", "" } };
+                { "empty.ini", "" }, { "null.ini", LINK "/dev/null" } };
         static const struct {
                 const char *path, *expected; /* behind the path */
         } table[] = {
                 { "x.ini", "" },
                 { "bad.ini", ":3: tick: skew_tick: \"3\" is not allowed; write on or off" },
                 { "empty.ini", ": it is empty, which masks the profile of its name" },
+                { "null.ini", ": it is empty, which masks the profile of its name" },
                 { "nothing.ini", ": there is no such file" },
                 { "x.ini.d", ": it is no regular file" },
         };

@@ -41,6 +41,8 @@ static void test_equal(void **state) {
                 { VALUE_CHOICE, "always [madvise] never", "madvise", true },
                 { VALUE_CHOICE, "always [madvise] never", "never", false },
                 { VALUE_CHOICE, "none", "none\n", true },
+                { VALUE_CHOICE, "none voluntary (full)", "full", true },
+                { VALUE_CHOICE, "none (voluntary) full", "full", false },
                 { VALUE_PARTITION, "isolated", "isolated\n", true },
                 { VALUE_PARTITION, "isolated invalid (Cpu list in cpuset.cpus not exclusive)", "isolated",
                         false },
@@ -88,7 +90,9 @@ static void test_choice(void **state) {
                 { " plain \n", "plain" },
                 { "", "" },
                 { "a [b", "a [b" },
-                { "none (voluntary) full", "none (voluntary) full" },
+                { "none (voluntary) full", "voluntary" },
+                { "a [b] (c)", "b" },
+                { "a (b", "a (b" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
