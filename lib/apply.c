@@ -39,14 +39,15 @@ static int run_mark_refused(Run *run, const Op *op, int error) {
         return 0;
 }
 
-/* The mode goes on without this one: what the write may have done all the same is taken back. */
+/* The mode goes on without this one: what the write may have done all the same is taken back, except where the
+ * kernel changes the value by itself. */
 static int run_degrade(Run *run, const Op *op, const char *live, int error) {
         _cleanup_free_ char *now = NULL;
         int r;
 
         if (op->back)
                 return run_keep_record(run, op, live, error);
-        r = op->step.flags & STEP_ACTION ? 0 : op_undo(run->kfs, op, &now);
+        r = op->step.flags & (STEP_ACTION | STEP_VOLATILE) ? 0 : op_undo(run->kfs, op, &now);
         if (r < 0 && !error_is_gone(r))
                 return RUN_FAILED;
         return run_mark_refused(run, op, error);

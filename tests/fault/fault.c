@@ -79,6 +79,7 @@ typedef enum FaultKind {
         FAULT_READ,       /* the read number `at` after the first write fails */
         FAULT_KILL,       /* killed at place number `at` */
         FAULT_JOURNAL,    /* the operation number `at` on the journal fails */
+        FAULT_REVERT,     /* `undo` reads otherwise once `object` was written */
         FAULT_UNDO,       /* as REFUSE, and `undo` cannot be written any more after that */
 } FaultKind;
 
@@ -144,6 +145,8 @@ static int after_write(Run *run, const char *object, const char *value) {
                 raise(SIGKILL);
         if (run->kind == FAULT_TWIST && run_is_target(run, object, value))
                 kernel_put(run->fault, object, run->twisted);
+        if (run->kind == FAULT_REVERT && run_is_target(run, object, value))
+                kernel_put(run->fault, run->undo, run->twisted);
         if (run->kind == FAULT_FAIL_AFTER && run_is_target(run, object, value))
                 return run->error;
         return 0;
@@ -201,7 +204,7 @@ static Run new_run(Fault *fault, FaultKind kind, int error) {
 
 static char *describe(const Run *run) {
         static const char *const words[] = { "no fault", "refused", "twisted", "failed after it was done",
-                "read failed", "killed", "journal failed", "undo failed" };
+                "read failed", "killed", "journal failed", "reverted later", "undo failed" };
         char *text = NULL;
 
         assert_int_equal(
@@ -307,6 +310,14 @@ static bool op_undoes(const Op *op, int error) {
         return op->step.flags & STEP_REQUIRED;
 }
 
+static void require_object(const Run *run, const char *object, ValueKind kind, const char *value) {
+        _cleanup_kfs_ Kfs *kfs = fault_kfs(run->fault);
+        _cleanup_free_ char *live = NULL;
+
+        assert_int_equal(kfs_read(kfs, object, &live), 0);
+        require(run, value_equal(kind, live, value), live);
+}
+
 /* The text that is written for an op's target. */
 static char *written(const Op *op) {
         char *text = NULL;
@@ -318,6 +329,10 @@ static char *written(const Op *op) {
         return text;
 }
 
+static const char *twist(const Op *op) {
+        return op->step.kind == VALUE_PARTITION ? "isolated invalid (" REASON ")\n" : "twisted\n";
+}
+
 /* Runs with a fault at one op's write, and looks at what came of it. */
 static void fault_at_op(Fault *fault, const Op *op, FaultKind kind, int error, int reported) {
         _cleanup_run_ Run run = new_run(fault, kind, error);
@@ -326,7 +341,7 @@ static void fault_at_op(Fault *fault, const Op *op, FaultKind kind, int error, i
 
         run.object = op->step.object;
         run.value = value;
-        run.twisted = op->step.kind == VALUE_PARTITION ? "isolated invalid (" REASON ")\n" : "twisted\n";
+        run.twisted = twist(op);
         run_switch(&run);
         if (!run.hit) {
                 /* It held when its turn came. */
@@ -353,6 +368,8 @@ static void fault_at_op(Fault *fault, const Op *op, FaultKind kind, int error, i
         }
         require_done(&run);
         require(&run, problem->state == STATE_REFUSED, "should be degraded as refused");
+        if (!op->back && !(op->step.flags & (STEP_ACTION | STEP_VOLATILE)))
+                require_object(&run, op->step.object, op->step.kind, op->was);
 }
 
 void fault_refuse(Fault *fault, int error) {
@@ -366,14 +383,41 @@ void fault_fail_after(Fault *fault, int error) {
                         fault_at_op(fault, &fault->sw->ops[i], FAULT_FAIL_AFTER, error, error);
 }
 
+static bool op_can_be_twisted(const Op *op) {
+        /* Only plain files can be twisted so that they can be put back. */
+        return op->step.object[0] == '/' && !strchr(op->step.object, '#') && op->step.kind != VALUE_CHOICE;
+}
+
 void fault_twist(Fault *fault) {
         for (size_t i = 0; i < fault->sw->n_ops; i++) {
                 const Op *op = &fault->sw->ops[i];
 
-                /* Only plain files can be twisted so that they can be put back. */
-                if (op->step.object[0] == '/' && !strchr(op->step.object, '#') &&
-                        op->step.kind != VALUE_CHOICE)
+                if (op_can_be_twisted(op))
                         fault_at_op(fault, op, FAULT_TWIST, 0, -EBADMSG);
+        }
+}
+
+void fault_revert(Fault *fault) {
+        const Op *last = &fault->sw->ops[fault->sw->n_ops - 1];
+        _cleanup_free_ char *value = written(last);
+
+        for (size_t i = 0; i + 1 < fault->sw->n_ops; i++) {
+                const Op *op = &fault->sw->ops[i];
+                _cleanup_run_ Run run = new_run(fault, FAULT_REVERT, 0);
+
+                if (op->back || op->step.flags & STEP_VOLATILE || !op_can_be_twisted(op))
+                        continue;
+                run.object = last->step.object;
+                run.value = value;
+                run.undo = op->step.object;
+                run.twisted = twist(op);
+                run_switch(&run);
+                require(&run, run.hit && run.problems.n > 0, "nothing is told");
+                require_sentence(&run, &run.problems.items[0], op, -EBADMSG);
+                if (op_undoes(op, -EBADMSG) && !(op->step.flags & STEP_TOLERANT))
+                        require_undone(&run);
+                else
+                        require_done(&run);
         }
 }
 

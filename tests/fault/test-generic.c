@@ -217,6 +217,10 @@ static void test_twisted(void **state) {
         fault_twist(*state);
 }
 
+static void test_reverted(void **state) {
+        fault_revert(*state);
+}
+
 static void test_reads(void **state) {
         fault_reads(*state, -EIO);
         fault_reads(*state, -EACCES);
@@ -247,6 +251,7 @@ int main(void) {
                 BOTH(test_refused),
                 BOTH(test_failed_after),
                 BOTH(test_twisted),
+                TEST(test_reverted),
                 BOTH(test_reads),
                 BOTH(test_killed),
                 BOTH(test_journal),
