@@ -73,11 +73,12 @@ void work_put_task(Tree *tree, WorkTask task) {
         assert_int_equal(util_asprintf(&cgroup, "0::%s\n", task.cgroup), 0);
         tree_putf(tree, stat, "/proc/%d/task/%d/stat", task.pid, task.tid);
         tree_putf(tree, status, "/proc/%d/task/%d/status", task.pid, task.tid);
-        tree_putf(tree, stat, "/proc/%d/stat", task.tid);
-        tree_putf(tree, status, "/proc/%d/status", task.tid);
-        tree_putf(tree, cgroup, "/proc/%d/cgroup", task.tid);
-        if (task.tid == task.pid)
-                populate(tree, task.cgroup, task.pid);
+        if (task.tid != task.pid)
+                return;
+        tree_putf(tree, stat, "/proc/%d/stat", task.pid);
+        tree_putf(tree, status, "/proc/%d/status", task.pid);
+        tree_putf(tree, cgroup, "/proc/%d/cgroup", task.pid);
+        populate(tree, task.cgroup, task.pid);
 }
 
 static Profile *load(Tree *tree, const char *text) {
