@@ -22,15 +22,21 @@ static char *source_path(const char *name) {
         return path;
 }
 
+static char *read_source(const char *path) {
+        _cleanup_fclose_ FILE *f = fopen(path, "r");
+        char *text = NULL;
+        size_t size = 0;
+
+        assert_non_null(f);
+        assert_true(getdelim(&text, &size, '\0', f) > 0);
+        return text;
+}
+
 /* The profiles as they are installed. */
 static void install(Tree *tree) {
         for (size_t i = 0; i < ARRAY_SIZE(shipped); i++) {
-                _cleanup_free_ char *path = source_path(shipped[i]), *text = NULL;
-                _cleanup_fclose_ FILE *f = fopen(path, "r");
-                size_t size = 0;
+                _cleanup_free_ char *path = source_path(shipped[i]), *text = read_source(path);
 
-                assert_non_null(f);
-                assert_true(getdelim(&text, &size, '\0', f) > 0);
                 tree_putf(tree, text, PROFILE_VENDOR_DIR "/%s.ini", shipped[i]);
         }
 }
@@ -215,6 +221,35 @@ static void test_preempt(void **state) {
         }
 }
 
+/* The examples of the man page do what it says. */
+static void test_man_page(void **state) {
+        static const char *const files[] = { "etc/rtisold/profiles/forwarder.ini",
+                "etc/rtisold/profiles/low-jitter.ini.d/10-site.ini" };
+        _cleanup_free_ char *page = read_source(SOURCE_DIR "/man/rtisold.profile.5.scd");
+        _cleanup_tree_ Tree *tree = tree_new();
+        _cleanup_profile_ Profile *forwarder = NULL, *low_jitter = NULL;
+        char *p = page;
+
+        install(tree);
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                char *start = strstr(p, "\n```\n"), *end;
+
+                assert_non_null(start);
+                end = strstr(start + 5, "\n```\n");
+                assert_non_null(end);
+                end[1] = '\0';
+                tree_put(tree, files[i], start + 5);
+                p = end + 5;
+        }
+        assert_int_equal(profile_load(tree->kfs, "forwarder", &forwarder, NULL), 0);
+        assert_int_equal(forwarder->n_sets, 2);
+        assert_non_null(profile_set(forwarder, "pmd0"));
+        assert_null(profile_set(forwarder, "rt"));
+        assert_int_equal(profile_load(tree->kfs, "low-jitter", &low_jitter, NULL), 0);
+        assert_string_equal(low_jitter->sets[0].cpus, "auto:2");
+        assert_int_equal(low_jitter->sets[0].nohz, NOHZ_OFF);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_files),
@@ -222,6 +257,7 @@ int main(void) {
                 cmocka_unit_test(test_contents),
                 cmocka_unit_test(test_plan),
                 cmocka_unit_test(test_preempt),
+                cmocka_unit_test(test_man_page),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
