@@ -6,6 +6,23 @@
 #include "options.h"
 
 static const Verb verbs[] = {
+        { "mode", "[NAME]", 0, 1,
+                OPTION_JSON | OPTION_DRY_RUN | OPTION_STRICT | OPTION_FORCE | OPTION_NO_DISTURB |
+                        OPTION_CONFIRM | OPTION_CONFIRMED,
+                "print the mode in force, or switch to another",
+                "Without NAME the mode's name alone is printed.  `green` is the machine as it was found.",
+                verb_mode },
+        { "status", "", 0, 0,
+                OPTION_JSON | OPTION_ROOT | OPTION_VERBOSE | OPTION_STRICT | OPTION_CPU | OPTION_WATCH |
+                        OPTION_WAIT,
+                "compare the mode with the machine", NULL, verb_status },
+        { "plan", "NAME", 1, 1, OPTION_JSON | OPTION_ROOT | OPTION_VERBOSE | OPTION_NO_DISTURB,
+                "show what a switch would do, in its order",
+                "Only steps whose value differs are shown; -v shows every step of the mode.", verb_plan },
+        { "profile", "list | show NAME | check FILE...", 1, -1, OPTION_JSON | OPTION_ROOT,
+                "list, show and check profiles", NULL, verb_profile },
+        { "doctor", "", 0, 0, OPTION_JSON | OPTION_ROOT, "show which mechanisms this kernel has", NULL,
+                verb_doctor },
         { "cpus", "EXPRESSION", 1, 1, OPTION_JSON | OPTION_ROOT, "print the CPUs that an expression names",
                 "Terms are separated by commas and read from left to right; ^TERM takes away:\n"
                 "  0-3 0-31:2/8 N all online node:0 package:0 core:2 llc:0 siblings:4-7 set:rt auto auto:2",

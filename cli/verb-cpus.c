@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "cli.h"
 #include "cpuexpr.h"
+#include "machine.h"
 #include "record.h"
 
 static int print_cpus(const Cli *cli, const char *expression, const CpuList *cpus) {
@@ -22,20 +22,20 @@ static int print_cpus(const Cli *cli, const char *expression, const CpuList *cpu
 int verb_cpus(Cli *cli) {
         const char *expression = cli->arguments[0];
         _cleanup_topology_ Topology *topology = NULL;
-        _cleanup_kfs_ Kfs *kfs = NULL;
+        _cleanup_machine_ Machine machine = {};
         _cleanup_cpulist_ CpuList cpus = { 0 };
         CpuExprError error = { 0 };
-        int r = cli_open_machine(cli, &kfs);
+        int r;
 
-        if (r < 0)
+        if (machine_open(cli, &machine) < 0)
                 return EXIT_REFUSED;
-        r = topology_read(kfs, &topology);
+        r = topology_read(machine.kfs, &topology);
         if (r < 0) {
                 cli_error("the CPUs cannot be read from %s/sys/devices/system/cpu: %s", cli->root ?: "",
                         strerror(-r));
                 return EXIT_REFUSED;
         }
-        r = cpuexpr_evaluate(expression, topology, NULL, NULL, &cpus, &error);
+        r = cpuexpr_evaluate(expression, topology, machine_set, &machine, &cpus, &error);
         if (r == -EINVAL) {
                 cli_error("\"%s\", column %zu: %s", expression, error.column, error.message);
                 cpuexpr_error_done(&error);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "machine.h"
+
+#include "protocol.h"
+#include "providers.h"
+
+static int read_state(const Cli *cli, Machine *machine) {
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        r = util_asprintf(&path, "%s" RTISOL_STATE_FILE, cli->root ?: "");
+        if (r < 0)
+                return r;
+        r = state_read(path, machine->boot_id, &machine->state);
+        if (r == -ENOENT) {
+                machine->state = (State){ .mode = strdup("green") };
+                return machine->state.mode ? 0 : -ENOMEM;
+        }
+        if (r < 0)
+                cli_error("what is in force cannot be read from %s: %s", path, strerror(-r));
+        return r;
+}
+
+int machine_open(const Cli *cli, Machine *ret) {
+        _cleanup_machine_ Machine machine = {};
+        int r = cli_open_machine(cli, &machine.kfs);
+
+        if (r < 0)
+                return r;
+        r = providers_add(machine.kfs);
+        if (r < 0) {
+                cli_error("tasks and units cannot be looked at: %s", strerror(-r));
+                return r;
+        }
+        machine.boot_id = machine_text(&machine, "/proc/sys/kernel/random/boot_id");
+        r = read_state(cli, &machine);
+        if (r < 0)
+                return r;
+        *ret = machine;
+        machine = (Machine){};
+        return 0;
+}
+
+void machine_done(Machine *machine) {
+        state_done(&machine->state);
+        free(machine->boot_id);
+        if (machine->kfs)
+                kfs_free(machine->kfs);
+        *machine = (Machine){};
+}
+
+int machine_set(void *userdata, const char *name, CpuList *ret) {
+        const Machine *machine = userdata;
+        const StepSet *set = steps_find_set(&machine->state.steps, name);
+
+        return set ? cpulist_parse(set->cpus, ret, NULL) : -ENOENT;
+}
+
+const char *machine_mechanism(const Machine *machine, Mechanism mechanism) {
+        if (mechanism == MECHANISM_ABSENT && !kfs_is_live(machine->kfs))
+                return "unknown";
+        return mechanism_to_string(mechanism);
+}
+
+char *machine_text(const Machine *machine, const char *file) {
+        char *text = NULL;
+
+        return kfs_read(machine->kfs, file, &text) < 0 ? NULL : text;
+}
+
+static int no_such_profile(Kfs *kfs, const char *name, int error) {
+        _cleanup_strv_ char **names = NULL;
+        _cleanup_free_ char *nearest = NULL;
+        int r = profile_list(kfs, &names);
+
+        if (r < 0)
+                return r;
+        if (error == -ESHUTDOWN) {
+                cli_error("profile \"%s\" is masked: its file is a link to /dev/null", name);
+                return EXIT_USAGE;
+        }
+        nearest = cli_nearest(name, (const char *const *) names, util_strv_length(names));
+        cli_error("there is no profile \"%s\"%s; rtisoctl profile list shows them", name, nearest ?: "");
+        return EXIT_USAGE;
+}
+
+static int tell_errors(const ProfileErrors *errors) {
+        for (size_t i = 0; i < errors->n; i++) {
+                _cleanup_free_ char *sentence = NULL;
+                int r = profile_error_sentence(&errors->items[i], &sentence);
+
+                if (r < 0)
+                        return r;
+                cli_error("%s", sentence);
+        }
+        return EXIT_USAGE;
+}
+
+static int load_profile(Kfs *kfs, const char *name, Profile **ret) {
+        _cleanup_profile_errors_ ProfileErrors errors = {};
+        int r = profile_load(kfs, name, ret, &errors);
+
+        if (r == -EINVAL)
+                return tell_errors(&errors);
+        return r;
+}
+
+int machine_load_profile(const Machine *machine, const char *name, Profile **ret) {
+        _cleanup_kfs_ Kfs *live = NULL;
+        int r = load_profile(machine->kfs, name, ret);
+
+        if (r == -ENOENT && !kfs_is_live(machine->kfs)) {
+                r = kfs_new(NULL, &live);
+                if (r == 0)
+                        r = load_profile(live, name, ret);
+        }
+        if (r == -ENOENT || r == -ESHUTDOWN)
+                return no_such_profile(live ?: machine->kfs, name, r);
+        return r;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "machine.h"
+#include "record.h"
+#include "sample.h"
+
+/* What a status is made of. */
+typedef struct StatusInput {
+        const Machine *machine;
+        const Audit *audit;
+        const CpuList *cpus;          /* those to list with their tasks and interrupts */
+        const Sample *before, *after; /* or NULL: what the CPUs do is not known */
+        bool daemon;
+        json_t *leases; /* borrowed */
+} StatusInput;
+
+/* `status --json`, version 1 (design section 5).  NULL for lack of memory. */
+json_t *status_record(const StatusInput *input);
+
+/* The exit code that the record stands for: the first that applies of 3, 8, and with strict 4 and 5. */
+int status_exit(const json_t *record, bool strict);

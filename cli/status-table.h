@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "record.h"
+
+/* Prints a status record for people, in 80 columns as far as names allow. 0, or a negative errno. */
+int status_print(const json_t *record, int exit_code, bool verbose, bool list_cpus, bool colour);
