@@ -13,6 +13,9 @@ int world_read_cgroups(World *world);
  * meanwhile are left out.  A second call does nothing.  (proc(5), Documentation/filesystems/proc.rst) */
 int world_read_tasks(World *world);
 
+/* Adds the threads of one process; nothing where it is gone. */
+int world_read_process(World *world, int pid);
+
 /* One /proc/TID/stat: comm may hold spaces, brackets and newlines.  Fills all but pid, affinity and cgroup;
  * -EBADMSG where it is none. */
 int world_parse_stat(const char *text, WorldTask *ret);

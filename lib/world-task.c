@@ -175,3 +175,10 @@ int world_read_tasks(World *world) {
         }
         return 0;
 }
+
+int world_read_process(World *world, int pid) {
+        _cleanup_free_ char *name = NULL;
+        int r = util_asprintf(&name, "%d", pid);
+
+        return r < 0 ? r : add_process(world, name);
+}
