@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "conf.h"
+#include "confirm.h"
+#include "manager.h"
+
+/* Shared by manager.c (what is in force), manager-queue.c (one request after another) and manager-requests.c
+ * (what each one does). */
+
+/* Who switches when nobody does. */
+#define BY_BOOT "boot"
+#define BY_STOP "stop"
+#define BY_CONFIRM "confirm"
+#define BY_LEASE "lease"
+
+typedef enum RequestKind {
+        REQUEST_MODE,
+        REQUEST_LEASE,
+        REQUEST_RELEASE,
+        REQUEST_RELOAD,
+        REQUEST_MEND,
+        REQUEST_PLACE,
+        REQUEST_STOP,
+} RequestKind;
+
+typedef struct Request {
+        struct Request *next;
+        RequestKind kind;
+        char *mode, *by, *why;
+        bool force, no_disturb, confirmed;
+        unsigned confirm, pid;
+        SwitchScope scope;
+        RequestDone done;
+        void *userdata;
+} Request;
+
+struct Manager {
+        sd_event *event;
+        sd_event_source *defer;
+        Kfs *kfs;
+        Journal *journal;
+        Conf conf;
+        Leases *leases;
+        Confirm *confirm;
+        Profile *profile;
+        char *boot_id, *state_file;
+        Request *first, *last;
+        ManagerHooks hooks;
+        void *userdata;
+};
+
+/* By the event loop: the queue. */
+int on_queue(sd_event_source *source, void *userdata);
+/* Everybody who still waits is told that the daemon stops. */
+void manager_turn_away(Manager *manager);
+/* A lease is over, the time to confirm is up. */
+void on_released(void *userdata, const Lease *lease);
+void on_expired(void *userdata, const char *mode);
+
+/* Does what a request asks for; *ret_fd is a lease's descriptor, and stays otherwise. */
+int manager_run(Manager *manager, const Request *request, Outcome *ret, int *ret_fd);
+
+/* One switch, with all that goes with it: the watchdog, the log, the state file, and those who are told. */
+int manager_switch(Manager *manager, const SwitchRequest *request, const char *why, Outcome *ret);
+/* Green, and nothing recorded. */
+bool manager_is_idle(const Manager *manager);
+void manager_read_conf(Manager *manager);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <stdarg.h>
+
+#include "log.h"
+#include "manager-internal.h"
+#include "placing.h"
+
+static int refuse(Outcome *ret, const char *format, ...) _printf_(2, 3);
+static int refuse(Outcome *ret, const char *format, ...) {
+        _cleanup_free_ char *sentence = NULL;
+        va_list ap;
+        int r;
+
+        va_start(ap, format);
+        r = vasprintf(&sentence, format, ap);
+        va_end(ap);
+        if (r < 0) {
+                sentence = NULL;
+                return -ENOMEM;
+        }
+        ret->kind = OUTCOME_REFUSED;
+        return outcome_say(ret, "%s", sentence);
+}
+
+static int manager_confirmed(Manager *manager, const Request *request, Outcome *ret) {
+        const char *mode = journal_mode(manager->journal);
+
+        if (!confirm_mode(manager->confirm))
+                return refuse(ret, "No switch waits to be confirmed; mode %s is in force.", mode);
+        if (*request->mode && !streq(request->mode, mode))
+                return refuse(ret, "What waits to be confirmed is mode %s, not %s.", mode, request->mode);
+        confirm_disarm(manager->confirm);
+        log_fields(LOG_NOTICE, &(LogFields){ .mode = mode, .by = request->by }, "Mode %s confirmed by %s.",
+                mode, request->by);
+        return 0;
+}
+
+/* A mode that somebody leases is not taken away without force; the mode asked for is then where the last
+ * release leads to only if it is the leased one itself. */
+static int manager_check_leases(Manager *manager, const Request *request, Outcome *ret) {
+        const Lease *lease = leases_get(manager->leases, 0);
+
+        if (!lease || request->force || streq(lease->mode, request->mode))
+                return 0;
+        return refuse(ret, "Mode %s is leased by process %u%s%s%s; --force ends its lease.", lease->mode,
+                lease->pid, *lease->why ? " (" : "", lease->why, *lease->why ? ")" : "");
+}
+
+static void manager_settle_leases(Manager *manager, const char *mode) {
+        const Lease *lease = leases_get(manager->leases, 0);
+
+        if (!lease)
+                return;
+        if (streq(lease->mode, mode)) {
+                (void) leases_set_base(manager->leases, mode);
+                return;
+        }
+        log_fields(LOG_WARNING, &(LogFields){ .id = LOG_ID_LEASE, .mode = lease->mode },
+                "%zu leases of mode %s ended by force.", leases_count(manager->leases), lease->mode);
+        leases_drop(manager->leases);
+}
+
+static int manager_do_mode(Manager *manager, const Request *request, Outcome *ret) {
+        SwitchRequest sw = { .mode = request->mode,
+                .by = request->by,
+                .force = request->force,
+                .no_disturb = request->no_disturb };
+        bool waited = confirm_mode(manager->confirm);
+        int r;
+
+        if (request->confirmed)
+                return manager_confirmed(manager, request, ret);
+        r = manager_check_leases(manager, request, ret);
+        if (r < 0 || ret->kind != OUTCOME_DONE)
+                return r;
+        /* Before the switch: a daemon killed in it must know the way back. */
+        if (request->confirm > 0) {
+                r = confirm_arm(manager->confirm, journal_mode(manager->journal), request->confirm);
+                if (r < 0)
+                        return r;
+        }
+        r = manager_switch(manager, &sw, request->why, ret);
+        if (r < 0 || ret->kind != OUTCOME_DONE) {
+                if (request->confirm > 0 && !waited)
+                        confirm_disarm(manager->confirm);
+                return r;
+        }
+        manager_settle_leases(manager, request->mode);
+        if (request->confirm > 0)
+                return confirm_arm(manager->confirm, request->mode, request->confirm);
+        confirm_disarm(manager->confirm);
+        return 0;
+}
+
+static int manager_do_lease(Manager *manager, const Request *request, Outcome *ret, int *ret_fd) {
+        _cleanup_free_ char *before = strdup(journal_mode(manager->journal));
+        const char *mode = *request->mode ? request->mode : before;
+        SwitchRequest sw = { .mode = mode, .by = request->by };
+        const Lease *other = leases_get(manager->leases, 0);
+        int r;
+
+        if (!before)
+                return -ENOMEM;
+        if (other && !streq(other->mode, mode))
+                return refuse(ret, "Mode %s is leased by process %u already; %s has to wait.", other->mode,
+                        other->pid, mode);
+        r = manager_switch(manager, &sw, request->why, ret);
+        if (r < 0 || ret->kind != OUTCOME_DONE)
+                return r;
+        if (!other) {
+                r = leases_set_base(manager->leases, before);
+                if (r < 0)
+                        return r;
+        }
+        r = leases_add(manager->leases, mode, request->why, request->pid, ret_fd);
+        if (r < 0)
+                return r;
+        log_fields(LOG_INFO,
+                &(LogFields){ .id = LOG_ID_LEASE, .mode = mode, .by = request->by, .why = request->why },
+                "Mode %s leased by process %u (%s).", mode, request->pid, request->by);
+        return 0;
+}
+
+static int manager_do_release(Manager *manager, Outcome *ret) {
+        _cleanup_free_ char *base = NULL;
+        SwitchRequest sw = { .by = BY_LEASE };
+
+        /* A new lease may have come while the release waited in the queue. */
+        if (leases_count(manager->leases) > 0 || !leases_base(manager->leases))
+                return 0;
+        base = strdup(leases_base(manager->leases));
+        if (!base)
+                return -ENOMEM;
+        (void) leases_set_base(manager->leases, NULL);
+        if (streq(base, journal_mode(manager->journal)))
+                return 0;
+        sw.mode = base;
+        return manager_switch(manager, &sw, "the last lease was released", ret);
+}
+
+static int manager_do_reload(Manager *manager, const Request *request, Outcome *ret) {
+        _cleanup_free_ char *mode = strdup(journal_mode(manager->journal));
+        _cleanup_free_ char *by = strdup(journal_by(manager->journal) ?: "");
+        SwitchRequest sw = { .mode = mode, .by = by };
+
+        if (!mode || !by)
+                return -ENOMEM;
+        manager_read_conf(manager);
+        return manager_is_idle(manager) ? 0 : manager_switch(manager, &sw, "reload", ret);
+}
+
+static int manager_do_mend(Manager *manager, const Request *request, Outcome *ret) {
+        _cleanup_free_ char *by = strdup(journal_by(manager->journal) ?: "");
+        SwitchRequest sw = { .by = by, .scope = request->scope, .profile = manager->profile };
+
+        if (!by)
+                return -ENOMEM;
+        if (manager_is_idle(manager))
+                return 0;
+        if (!manager->profile)
+                return refuse(ret,
+                        "The profile %s has changed since it was applied: nothing is mended before "
+                        "`rtisoctl mode %s` applies it as it is now.",
+                        journal_mode(manager->journal), journal_mode(manager->journal));
+        sw.mode = manager->profile->name;
+        return manager_switch(manager, &sw, NULL, ret);
+}
+
+/* A program that started.  Nobody is told of it but the log: what is in force is what it was. */
+static int manager_do_place(Manager *manager, const Request *request, Outcome *ret) {
+        return manager->profile
+                ? placing_run(manager->kfs, manager->journal, manager->profile, (int) request->pid, ret)
+                : 0;
+}
+
+static int manager_do_stop(Manager *manager, Outcome *ret) {
+        SwitchRequest sw = { .mode = "green", .by = BY_STOP };
+        int r = 0;
+
+        if (manager->conf.on_stop == ON_STOP_GREEN && !manager_is_idle(manager))
+                r = manager_switch(manager, &sw, "on_stop = green", ret);
+        (void) sd_event_exit(manager->event, 0);
+        return r;
+}
+
+int manager_run(Manager *manager, const Request *request, Outcome *ret, int *ret_fd) {
+        switch (request->kind) {
+        case REQUEST_MODE: return manager_do_mode(manager, request, ret);
+        case REQUEST_LEASE: return manager_do_lease(manager, request, ret, ret_fd);
+        case REQUEST_RELEASE: return manager_do_release(manager, ret);
+        case REQUEST_RELOAD: return manager_do_reload(manager, request, ret);
+        case REQUEST_MEND: return manager_do_mend(manager, request, ret);
+        case REQUEST_PLACE: return manager_do_place(manager, request, ret);
+        case REQUEST_STOP: return manager_do_stop(manager, ret);
+        }
+        return -EINVAL;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "outcome.h"
+
+#include <stdarg.h>
+
+static void degraded_done(Degraded *degraded) {
+        free(degraded->step);
+        free(degraded->state);
+        free(degraded->reason);
+}
+
+void outcome_done(Outcome *outcome) {
+        free(outcome->message);
+        for (size_t i = 0; i < outcome->n_degraded; i++)
+                degraded_done(&outcome->degraded[i]);
+        free(outcome->degraded);
+        cpulist_done(&outcome->cycled);
+        *outcome = (Outcome){};
+}
+
+int outcome_say(Outcome *outcome, const char *format, ...) {
+        _cleanup_free_ char *sentence = NULL;
+        char *message;
+        va_list ap;
+        int r;
+
+        va_start(ap, format);
+        r = vasprintf(&sentence, format, ap);
+        va_end(ap);
+        if (r < 0) {
+                sentence = NULL;
+                return -ENOMEM;
+        }
+        if (!outcome->message) {
+                outcome->message = TAKE_PTR(sentence);
+                return 0;
+        }
+        r = util_asprintf(&message, "%s\n%s", outcome->message, sentence);
+        if (r < 0)
+                return r;
+        free(outcome->message);
+        outcome->message = message;
+        return 0;
+}
+
+int outcome_add_degraded(Outcome *outcome, const char *step, const char *state, const char *reason) {
+        Degraded degraded = { strdup(step), strdup(state), strdup(reason ?: "") };
+        int r = degraded.step && degraded.state && degraded.reason
+                ? GROW(outcome->degraded, outcome->n_degraded)
+                : -ENOMEM;
+
+        if (r < 0) {
+                degraded_done(&degraded);
+                return r;
+        }
+        outcome->degraded[outcome->n_degraded++] = degraded;
+        return 0;
+}
