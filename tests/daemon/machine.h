@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <systemd/sd-bus.h>
+
+#include "test.h"
+#include "tree.h"
+
+/* A daemon of its own process on a tree of files, and a client on its private socket.
+ *
+ * What the tests tell the daemon from outside goes through files in its runtime folder: `fail` holds the object
+ * whose writes fail with EIO, `fail-twice` the same where the undo is to fail too, `hup` the object at whose write
+ * the daemon gets a SIGHUP, `die` the one at whose write it is killed.  Every write is a line of `writes`. */
+typedef struct Machine {
+        Tree *tree;
+        char *runtime;
+        pid_t pid; /* of the daemon, 0 where none runs */
+        sd_bus *bus;
+} Machine;
+
+/* A tree with 4 CPUs, an interrupt, a sysctl, and the profiles `quick` and `slow` (vm.stat_interval 10 and 20), and
+ * `set` (CPUs 2-3). */
+Machine *machine_new(void);
+void machine_free(Machine *machine);
+DEFINE_CLEANUP_POINTER(Machine, machine_free)
+#define _cleanup_machine_ _cleanup_(machine_freep)
+
+void machine_start(Machine *machine);
+/* Sends a signal and waits for the end; returns what waitpid() says. */
+int machine_end(Machine *machine, int signal);
+
+/* A file of the runtime folder. */
+void machine_tell(Machine *machine, const char *name, const char *text);
+bool machine_has(Machine *machine, const char *name);
+/* What a file of the tree reads, and how often an object was written. */
+char *machine_read(Machine *machine, const char *path);
+unsigned machine_writes(Machine *machine, const char *object);
+/* Waits, for 10 s at most, until a file of the tree reads so, or fails the test. */
+void machine_await(Machine *machine, const char *path, const char *text);
+
+/* SetMode; options are name, type, value triples, NULL at the end.  Returns the error's name, or NULL; the message
+ * goes to *ret_message where that is not NULL.  Both are the caller's. */
+char *machine_set_mode(Machine *machine, char **ret_message, const char *mode, ...)
+        __attribute__((sentinel));
+/* Lease; returns the descriptor, or -1 with the error's name in *ret_error. */
+int machine_lease(Machine *machine, const char *mode, const char *why, char **ret_error);
+/* ListLeases as text: `1:quick:why `. */
+char *machine_leases(Machine *machine);
+/* The property Mode. */
+char *machine_mode(Machine *machine);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "machine.h"
+#include "protocol.h"
+
+#define INTERVAL "/proc/sys/vm/stat_interval"
+
+/* What a machine says after a request. */
+static void assert_machine(Machine *machine, const char *mode, const char *interval) {
+        _cleanup_free_ char *live_mode = machine_mode(machine), *live = machine_read(machine, INTERVAL);
+
+        if (!streq(live_mode, mode) || !streq(live, interval))
+                fail_msg("mode %s, interval %s; wanted %s, %s", live_mode, live, mode, interval);
+}
+
+static void assert_set_mode(Machine *machine, const char *mode) {
+        _cleanup_free_ char *message = NULL, *error = machine_set_mode(machine, &message, mode, NULL);
+
+        if (error)
+                fail_msg("%s: %s: %s", mode, error, message);
+}
+
+static void test_switch(void **state) {
+        static const struct {
+                const char *mode, *interval;
+                unsigned writes; /* since the beginning */
+        } table[] = {
+                { "quick", "10", 1 },
+                { "quick", "10", 1 },
+                { "slow", "20", 2 },
+                { "green", "1", 3 },
+                { "green", "1", 3 },
+        };
+        _cleanup_machine_ Machine *machine = machine_new();
+
+        machine_start(machine);
+        assert_machine(machine, "green", "1");
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                unsigned writes;
+
+                assert_set_mode(machine, table[i].mode);
+                assert_machine(machine, table[i].mode, table[i].interval);
+                writes = machine_writes(machine, NULL);
+                if (writes != table[i].writes)
+                        fail_msg("row %zu: %u writes, wanted %u", i, writes, table[i].writes);
+        }
+        assert_int_equal(machine_end(machine, SIGTERM), 0);
+}
+
+static void test_errors(void **state) {
+        static const struct {
+                const char *mode, *profile, *fail, *name, *message; /* a part of it */
+        } table[] = {
+                { "nosuch", NULL, NULL, RTISOL_ERROR_NO_SUCH_PROFILE, "'nosuch'" },
+                { "../etc/passwd", NULL, NULL, RTISOL_ERROR_NO_SUCH_PROFILE, "" },
+                { "bad", "[profile]\nrequier = irqs\nx = 1\n", NULL, RTISOL_ERROR_BAD_PROFILE, "bad.ini:2" },
+                { "bad", "[profile]\nrequier = irqs\nx = 1\n", NULL, RTISOL_ERROR_BAD_PROFILE, "bad.ini:3" },
+                { "all", "[cpuset rt]\ncpus = 0-3\n", NULL, RTISOL_ERROR_REFUSED, "housekeeping" },
+                { "slow", NULL, "fail", RTISOL_ERROR_FAILED, INTERVAL },
+                { "slow", NULL, "fail", RTISOL_ERROR_FAILED, "Input/output error" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_machine_ Machine *machine = machine_new();
+                _cleanup_free_ char *name = NULL, *message = NULL, *path = NULL;
+
+                if (table[i].profile) {
+                        assert_int_equal(
+                                util_asprintf(&path, "/etc/rtisold/profiles/%s.ini", table[i].mode), 0);
+                        tree_put(machine->tree, path, table[i].profile);
+                }
+                machine_start(machine);
+                assert_set_mode(machine, "quick");
+                if (table[i].fail)
+                        machine_tell(machine, table[i].fail, INTERVAL);
+                name = machine_set_mode(machine, &message, table[i].mode, NULL);
+                if (!name || !streq(name, table[i].name) || !strstr(message, table[i].message))
+                        fail_msg("row %zu: %s: %s", i, name ?: "no error", message ?: "");
+                assert_machine(machine, "quick", "10");
+        }
+}
+
+static void test_options(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *unknown = NULL, *type = NULL, *unconfirmed = NULL;
+
+        machine_start(machine);
+        unknown = machine_set_mode(machine, NULL, "quick", "frobnicate", "b", 1, NULL);
+        assert_string_equal(unknown, RTISOL_ERROR_BAD_OPTION);
+        type = machine_set_mode(machine, NULL, "quick", RTISOL_OPTION_FORCE, "s", "yes", NULL);
+        assert_string_equal(type, RTISOL_ERROR_BAD_OPTION);
+        unconfirmed = machine_set_mode(machine, NULL, "", RTISOL_OPTION_CONFIRMED, "b", 1, NULL);
+        assert_string_equal(unconfirmed, RTISOL_ERROR_REFUSED);
+        assert_machine(machine, "green", "1");
+}
+
+static void test_restart_adopts(void **state) {
+        static const int signals[] = { SIGTERM, SIGKILL, SIGINT };
+
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+                _cleanup_machine_ Machine *machine = machine_new();
+                unsigned writes;
+
+                machine_start(machine);
+                assert_set_mode(machine, "quick");
+                writes = machine_writes(machine, NULL);
+                (void) machine_end(machine, signals[i]);
+                machine_start(machine);
+                assert_machine(machine, "quick", "10");
+                assert_int_equal(machine_writes(machine, NULL), writes);
+                assert_set_mode(machine, "green");
+                assert_machine(machine, "green", "1");
+        }
+}
+
+/* Killed in a switch from A to B: back to A. */
+static void test_killed_in_switch(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *error = NULL;
+
+        machine_start(machine);
+        assert_set_mode(machine, "quick");
+        machine_tell(machine, "die", INTERVAL);
+        error = machine_set_mode(machine, NULL, "slow", NULL);
+        assert_non_null(error);
+        assert_true(WIFSIGNALED(machine_end(machine, 0)));
+        machine_start(machine);
+        assert_machine(machine, "quick", "10");
+}
+
+static void test_boot_mode(void **state) {
+        static const struct {
+                const char *conf, *mode, *interval;
+        } table[] = {
+                { "[daemon]\nmode = quick\n", "quick", "10" },
+                { "[daemon]\n", "green", "1" },
+                { "[daemon]\nmode = nosuch\n", "green", "1" },
+                { "[daemon]\nmood = quick\n", "green", "1" },
+                { "[daemon]\nmode = all\n", "green", "1" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_machine_ Machine *machine = machine_new();
+
+                tree_put(machine->tree, "/etc/rtisold/profiles/all.ini", "[cpuset rt]\ncpus = 0-3\n");
+                tree_put(machine->tree, "/etc/rtisold/rtisold.conf", table[i].conf);
+                machine_start(machine);
+                assert_machine(machine, table[i].mode, table[i].interval);
+        }
+}
+
+/* The boot mode is entered once a boot: who went green on purpose stays green over a restart. */
+static void test_boot_mode_once(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+
+        tree_put(machine->tree, "/etc/rtisold/rtisold.conf", "[daemon]\nmode = quick\n");
+        machine_start(machine);
+        assert_set_mode(machine, "green");
+        (void) machine_end(machine, SIGTERM);
+        machine_start(machine);
+        assert_machine(machine, "green", "1");
+}
+
+static void test_on_stop(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *live = NULL;
+
+        tree_put(machine->tree, "/etc/rtisold/rtisold.conf", "[daemon]\nmode = quick\non_stop = green\n");
+        machine_start(machine);
+        assert_machine(machine, "quick", "10");
+        assert_int_equal(machine_end(machine, SIGTERM), 0);
+        live = machine_read(machine, INTERVAL);
+        assert_string_equal(live, "1");
+        machine_start(machine);
+        assert_machine(machine, "quick", "10");
+}
+
+static void test_confirm(void **state) {
+        static const struct {
+                const char *what;
+                bool confirmed, killed, other;
+                const char *mode, *interval; /* after the time is up */
+        } table[] = {
+                { "not confirmed", false, false, false, "quick", "10" },
+                { "confirmed", true, false, false, "slow", "20" },
+                { "killed meanwhile", false, true, false, "quick", "10" },
+                { "another switch", false, false, true, "green", "1" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_machine_ Machine *machine = machine_new();
+                _cleanup_free_ char *error = NULL, *mode = NULL, *live = NULL;
+
+                machine_start(machine);
+                assert_set_mode(machine, "quick");
+                error = machine_set_mode(machine, NULL, "slow", RTISOL_OPTION_CONFIRM, "u", 1, NULL);
+                assert_null(error);
+                assert_machine(machine, "slow", "20");
+                if (table[i].confirmed)
+                        error = machine_set_mode(
+                                machine, NULL, "slow", RTISOL_OPTION_CONFIRMED, "b", 1, NULL);
+                assert_null(error);
+                if (table[i].other)
+                        assert_set_mode(machine, "green");
+                if (table[i].killed) {
+                        (void) machine_end(machine, SIGKILL);
+                        machine_start(machine);
+                }
+                (void) usleep(1500000);
+                mode = machine_mode(machine);
+                live = machine_read(machine, INTERVAL);
+                if (!streq(mode, table[i].mode) || !streq(live, table[i].interval))
+                        fail_msg("%s: mode %s, %s", table[i].what, mode, live);
+        }
+}
+
+static void test_leases(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *error = NULL, *refused = NULL, *leases = NULL, *again = NULL;
+        int first, second, other;
+
+        machine_start(machine);
+        first = machine_lease(machine, "quick", "a test", &error);
+        assert_true(first >= 0);
+        second = machine_lease(machine, "", "another", &error);
+        assert_true(second >= 0);
+        assert_machine(machine, "quick", "10");
+        leases = machine_leases(machine);
+        assert_string_equal(leases, "1:quick:a test 2:quick:another ");
+        other = machine_lease(machine, "slow", "", &error);
+        assert_int_equal(other, -1);
+        assert_string_equal(error, RTISOL_ERROR_REFUSED);
+        refused = machine_set_mode(machine, NULL, "green", NULL);
+        assert_string_equal(refused, RTISOL_ERROR_REFUSED);
+        /* One is closed while the daemon is away; the other outlives it. */
+        (void) machine_end(machine, SIGKILL);
+        (void) close(second);
+        machine_start(machine);
+        for (int i = 0; i < 100; i++) {
+                free(again);
+                again = machine_leases(machine);
+                if (streq(again, "1:quick:a test "))
+                        break;
+                (void) usleep(20000);
+        }
+        assert_string_equal(again, "1:quick:a test ");
+        assert_machine(machine, "quick", "10");
+        (void) close(first);
+        machine_await(machine, INTERVAL, "1");
+        assert_machine(machine, "green", "1");
+}
+
+static void test_lease_forced(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *error = NULL, *leases = NULL;
+        int fd;
+
+        machine_start(machine);
+        fd = machine_lease(machine, "quick", "", &error);
+        assert_true(fd >= 0);
+        error = machine_set_mode(machine, NULL, "slow", RTISOL_OPTION_FORCE, "b", 1, NULL);
+        assert_null(error);
+        leases = machine_leases(machine);
+        assert_string_equal(leases, "");
+        (void) close(fd);
+        (void) usleep(200000);
+        assert_machine(machine, "slow", "20");
+}
+
+/* A SIGHUP in the middle of a switch is heard after it; what it changes comes last. */
+static void test_hup_queues(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+
+        machine_start(machine);
+        machine_tell(machine, "hup", INTERVAL);
+        assert_set_mode(machine, "slow");
+        assert_machine(machine, "slow", "20");
+        machine_tell(machine, "hup", "");
+        tree_put(machine->tree, "/etc/rtisold/profiles/slow.ini", "[sysctl]\nvm.stat_interval = 25\n");
+        (void) kill(machine->pid, SIGHUP);
+        machine_await(machine, INTERVAL, "25");
+        assert_machine(machine, "slow", "25");
+        assert_set_mode(machine, "green");
+        assert_machine(machine, "green", "1");
+}
+
+/* Many at once: each is answered, in order, and the last one counts. */
+static void test_many_requests(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+
+        machine_start(machine);
+        for (int i = 0; i < 20; i++) {
+                int r = sd_bus_call_method_async(machine->bus, NULL, NULL, RTISOL_OBJECT, RTISOL_INTERFACE,
+                        "SetMode", NULL, NULL, "sa{sv}", i % 2 ? "quick" : "slow", 0);
+                assert_true(r >= 0);
+        }
+        assert_set_mode(machine, "slow");
+        assert_machine(machine, "slow", "20");
+        assert_int_equal(machine_writes(machine, INTERVAL), 21);
+}
+
+static void test_state_file(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *green = NULL, *quick = NULL;
+
+        machine_start(machine);
+        assert_true(machine_has(machine, "state.json"));
+        green = machine_read(machine, "/runtime/state.json");
+        assert_set_mode(machine, "quick");
+        quick = machine_read(machine, "/runtime/state.json");
+        assert_non_null(strstr(green, "\"green\""));
+        assert_non_null(strstr(quick, "\"quick\""));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_switch),
+                cmocka_unit_test(test_errors),
+                cmocka_unit_test(test_options),
+                cmocka_unit_test(test_restart_adopts),
+                cmocka_unit_test(test_killed_in_switch),
+                cmocka_unit_test(test_boot_mode),
+                cmocka_unit_test(test_boot_mode_once),
+                cmocka_unit_test(test_on_stop),
+                cmocka_unit_test(test_confirm),
+                cmocka_unit_test(test_leases),
+                cmocka_unit_test(test_lease_forced),
+                cmocka_unit_test(test_hup_queues),
+                cmocka_unit_test(test_many_requests),
+                cmocka_unit_test(test_state_file),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
