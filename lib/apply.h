@@ -3,6 +3,8 @@
 
 #include "journal.h"
 
+#pragma GCC visibility push(default)
+
 /* How one step came out. */
 typedef enum StepState {
         STATE_OK,
@@ -52,3 +54,5 @@ int apply_switch(Kfs *kfs, Journal *journal, Switch *sw, const char *profile_sha
 /* After a restart: undoes the switch that the journal says was under way.  0 with APPLY_DONE where there was
  * none. */
 int apply_recover(Kfs *kfs, Journal *journal, ApplyOutcome *ret_outcome, ApplyProblems *ret_problems);
+
+#pragma GCC visibility pop

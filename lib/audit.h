@@ -4,6 +4,8 @@
 #include "apply.h"
 #include "state.h"
 
+#pragma GCC visibility push(default)
+
 /* One step as it stands: the record and what is live. */
 typedef struct AuditStep {
         const Step *step; /* in the records given */
@@ -54,3 +56,5 @@ const char *audit_verdict(const Audit *audit);
 /* Tasks and interrupts that may run on a CPU, indexes into audit->world. */
 int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n);
 int audit_cpu_irqs(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n);
+
+#pragma GCC visibility pop

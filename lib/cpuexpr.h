@@ -3,6 +3,8 @@
 
 #include "topology.h"
 
+#pragma GCC visibility push(default)
+
 /* What is wrong with a CPU expression: a sentence and the column (from 1). */
 typedef struct CpuExprError {
         size_t column;
@@ -22,3 +24,5 @@ int cpuexpr_evaluate(const char *expression, const Topology *topology, CpuExprSe
 
 /* Checks the grammar alone, for a profile that is read on another machine. */
 int cpuexpr_check(const char *expression, CpuExprError *ret_error);
+
+#pragma GCC visibility pop

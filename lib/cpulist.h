@@ -3,6 +3,8 @@
 
 #include "util.h"
 
+#pragma GCC visibility push(default)
+
 /* A set of CPUs (or of NUMA nodes) of any width.  A zeroed struct is the empty set; cpulist_done() frees it.
  */
 typedef struct CpuList {
@@ -63,3 +65,5 @@ int cpulist_format(const CpuList *list, char **ret);
 
 /* As the kernel accepts masks: 32-bit words with commas, at least wide enough for n_cpus CPUs. */
 int cpulist_format_mask(const CpuList *list, unsigned n_cpus, char **ret);
+
+#pragma GCC visibility pop

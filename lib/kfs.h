@@ -4,6 +4,8 @@
 #include "util.h"
 #include "value.h"
 
+#pragma GCC visibility push(default)
+
 /* clang-format off */
 /* The only door to the kernel and to what else holds a machine's state.  An object is named by a text:
  *
@@ -93,3 +95,5 @@ void kfs_hook(Kfs *kfs, KfsHook hook, void *userdata);
 
 /* How many writes went through since the context was made: tests of "writes nothing" read it. */
 uint64_t kfs_writes(const Kfs *kfs);
+
+#pragma GCC visibility pop

@@ -3,6 +3,8 @@
 
 #include "backend.h"
 
+#pragma GCC visibility push(default)
+
 /* Reads all that plan_make() for this profile looks at, through every backend's audit.  in_force: the steps
  * of the mode in force, whose `before` values are overlaid; may be NULL. */
 int plan_audit(Kfs *kfs, const Profile *profile, const Steps *in_force, World **ret);
@@ -51,3 +53,5 @@ int plan_switch(const Plan *plan, const char *from, const Steps *in_force, const
 void switch_free(Switch *sw);
 DEFINE_CLEANUP_POINTER(Switch, switch_free)
 #define _cleanup_switch_ _cleanup_(switch_freep)
+
+#pragma GCC visibility pop

@@ -4,6 +4,8 @@
 #include "cpulist.h"
 #include "kfs.h"
 
+#pragma GCC visibility push(default)
+
 /* Where a value was written: for messages and for `profile show`. */
 typedef struct ProfileSource {
         char *file;
@@ -165,3 +167,5 @@ typedef struct ProfileSetCpus {
 int profile_list(Kfs *kfs, char ***ret_names);
 
 const ProfileSet *profile_set(const Profile *profile, const char *name);
+
+#pragma GCC visibility pop

@@ -3,6 +3,8 @@
 
 #include "kfs.h"
 
+#pragma GCC visibility push(default)
+
 /* Registers all that is an object and no file: whoever applies or plans calls this once after kfs_new(). */
 int providers_add(Kfs *kfs);
 
@@ -13,3 +15,5 @@ int task_provide(Kfs *kfs);
 /* cycle/CPU.  A CPU that cannot be brought back is asked for a few times more.
  * (Documentation/core-api/cpu_hotplug.rst) */
 int cycle_provide(Kfs *kfs);
+
+#pragma GCC visibility pop

@@ -3,6 +3,8 @@
 
 #include "journal.h"
 
+#pragma GCC visibility push(default)
+
 /* A world-readable file beside the journal, so that anybody can ask what is in force without the daemon. */
 typedef struct State {
         char *mode, *by, *profile_sha256, *boot_id;
@@ -17,3 +19,5 @@ int state_write(const char *path, const Journal *journal, const char *boot_id);
 int state_read(const char *path, const char *boot_id, State *ret);
 void state_done(State *state);
 #define _cleanup_state_ _cleanup_(state_done)
+
+#pragma GCC visibility pop

@@ -4,6 +4,8 @@
 #include "util.h"
 #include "value.h"
 
+#pragma GCC visibility push(default)
+
 typedef enum Mechanism {
         MECHANISM_RUNTIME,
         MECHANISM_BOOT,
@@ -113,3 +115,5 @@ const char *phase_to_string(Phase phase);
 Phase phase_from_string(const char *word);
 /* Places on the way in and on the way back. */
 int phase_rank(Phase phase, bool back);
+
+#pragma GCC visibility pop

@@ -4,6 +4,8 @@
 #include "cpulist.h"
 #include "kfs.h"
 
+#pragma GCC visibility push(default)
+
 /* What one CPU is part of.  Numbers are the kernel's; -1 where the machine (or the captured tree) does not
  * say. */
 typedef struct TopologyCpu {
@@ -43,3 +45,5 @@ int topology_core_cpus(const Topology *topology, unsigned core, CpuList *ret);
 int topology_llc_cpus(const Topology *topology, unsigned llc, CpuList *ret);
 /* These CPUs and the SMT siblings of each. */
 int topology_siblings(const Topology *topology, const CpuList *cpus, CpuList *ret);
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#pragma GCC visibility push(default)
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof(*(a)))
 
 #define _cleanup_(function) __attribute__((cleanup(function)))
@@ -89,3 +91,5 @@ int util_strv_join(char *const *strv, const char *separator, char **ret);
 /* Grows an array so that one more element fits; the new room is zeroed.  Returns 0 or -ENOMEM. */
 int util_grow(void **array, size_t n, size_t element);
 #define GROW(array, n) util_grow((void **) &(array), (n), sizeof(*(array)))
+
+#pragma GCC visibility pop

@@ -3,6 +3,8 @@
 
 #include "util.h"
 
+#pragma GCC visibility push(default)
+
 /* How two texts of one kernel object are compared. */
 typedef enum ValueKind {
         VALUE_TEXT,      /* byte for byte, white space at the ends aside */
@@ -28,3 +30,5 @@ bool value_holds(ValueKind kind, const char *live, const char *wanted, const cha
 
 /* The bracketed word of `always [madvise] never` or `none voluntary (full)`, or the whole text where nothing is bracketed. */
 int value_choice(const char *text, char **ret);
+
+#pragma GCC visibility pop

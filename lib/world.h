@@ -5,6 +5,8 @@
 #include "step.h"
 #include "topology.h"
 
+#pragma GCC visibility push(default)
+
 /* What is true on a machine at one moment: all that planning looks at.  Filled by the backends' audit
  * functions, which only read.  `live` is what was read; `found` is what was there before any mode
  * (world_overlay() puts the journal's values there; equal to live in green). */
@@ -41,7 +43,7 @@ typedef struct WorldTask {
 typedef struct WorldCgroup {
         char *path; /* below the cgroup root: `/`, `/system.slice` */
         char *cpus, *effective, *exclusive, *exclusive_effective, *partition,
-                *mems; /* NULL where there is no such file */
+                *mems;  /* NULL where there is no such file */
         char *isolated; /* the root's `cpuset.cpus.isolated`, where this kernel has it */
         char *subtree_control, *controllers;
         bool populated; /* cgroup.events */
@@ -98,3 +100,5 @@ const WorldIrq *world_irq(const World *world, unsigned irq);
 
 /* Puts the `before` of the steps in force into the `found` fields. */
 int world_overlay(World *world, const Steps *in_force);
+
+#pragma GCC visibility pop
