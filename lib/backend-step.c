@@ -108,35 +108,3 @@ const ProfileSet *backend_set_of(const PlanInput *input, unsigned cpu) {
                         return &input->profile->sets[i];
         return NULL;
 }
-
-/* A star at the end of the prefix is implied. */
-const char *backend_advice(const char *object, int error) {
-        static const struct {
-                const char *prefix;
-                int error;
-                const char *advice;
-        } table[] = {
-                { "/proc/irq/", -EIO, "the kernel places this interrupt by itself and lets nobody move it" },
-                { "/proc/irq/", -EPERM,
-                        "the kernel places this interrupt by itself and lets nobody move it" },
-                { "/proc/irq/", -ENOSPC,
-                        "the housekeeping CPUs have no interrupt vector left: leave more of them" },
-                { "/proc/irq/", -EBUSY, "the interrupt is being moved just now: try again" },
-                { "/proc/sys/kernel/sched_rt_runtime_us", -EINVAL,
-                        "it refuses to be lowered while a group's cpu.rt_runtime_us holds more: lower that "
-                        "first" },
-                { "/proc/sys/kernel/sched_rt_runtime_us", -EBUSY,
-                        "it refuses to be lowered while SCHED_DEADLINE tasks hold more: end them first" },
-                { "/sys/kernel/debug/sched/fair_server/", -EBUSY,
-                        "the kernel refuses while the CPU is isolated: go green first, then to this mode" },
-                { "/sys/kernel/debug/sched/ext_server/", -EBUSY,
-                        "the kernel refuses while the CPU is isolated: go green first, then to this mode" },
-                { "/sys/kernel/debug/", -EPERM, "the kernel is locked down (see kernel_lockdown(7))" },
-                { "cycle/", -EBUSY, "the CPU cannot be taken away: something holds it" },
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-                if (table[i].error == error && util_startswith(object, table[i].prefix))
-                        return table[i].advice;
-        return NULL;
-}

@@ -117,10 +117,6 @@ int backend_cpus(
 /* The set that a CPU is in, or NULL. */
 const ProfileSet *backend_set_of(const PlanInput *input, unsigned cpu);
 
-/* What an errno of a write to this object means and what to do about it: a sentence without a full stop, or
- * NULL where errno alone says it all. */
-const char *backend_advice(const char *object, int error);
-
-/* Whether a value of a captured or live machine is there: the mechanism for `doctor`. */
+/* Adds a mechanism that is there where its file can be read; `missing` and advice are for where it is not. */
 int mechanisms_add_file(Mechanisms *mechanisms, Kfs *kfs, const char *name, const char *file,
         Mechanism missing, const char *advice);

@@ -158,18 +158,48 @@ static int plan_cpu(const PlanInput *input, Plan *plan, const ProfileSet *set, u
         return backend_add_missing(input, plan, &text);
 }
 
+static bool has_driver(const PlanInput *input) {
+        CPULIST_FOREACH (cpu, &input->isolated)
+                if (state_file(input->world, (unsigned) cpu, 0, "name"))
+                        return true;
+        return false;
+}
+
+/* Said once, not for every CPU. */
+static int plan_no_driver(const PlanInput *input, Plan *plan, const ProfileSet *set) {
+        const StepText text = {
+                .id = "cpuidle/max_cstate",
+                .object = "/sys/devices/system/cpu/cpuidle",
+                .wanted = set->max_cstate,
+                .phase = PHASE_POWER,
+                .flags = backend_required(input->profile, REQUIRE_IDLE),
+                .mechanism = MECHANISM_ABSENT,
+                .reason = NO_DRIVER,
+        };
+
+        return steps_find(&plan->steps, text.object) ? 0 : backend_add_missing(input, plan, &text);
+}
+
+static int plan_set(const PlanInput *input, Plan *plan, size_t i) {
+        const ProfileSet *set = &input->profile->sets[i];
+
+        if (!has_driver(input))
+                return plan_no_driver(input, plan, set);
+        CPULIST_FOREACH (cpu, &input->sets[i].cpus) {
+                int r = plan_cpu(input, plan, set, (unsigned) cpu);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 static int idle_plan(const PlanInput *input, Plan *plan) {
         for (size_t i = 0; i < input->profile->n_sets; i++) {
-                const ProfileSet *set = &input->profile->sets[i];
+                int r = input->profile->sets[i].max_cstate ? plan_set(input, plan, i) : 0;
 
-                if (!set->max_cstate)
-                        continue;
-                CPULIST_FOREACH (cpu, &input->sets[i].cpus) {
-                        int r = plan_cpu(input, plan, set, (unsigned) cpu);
-
-                        if (r < 0)
-                                return r;
-                }
+                if (r < 0)
+                        return r;
         }
         return 0;
 }

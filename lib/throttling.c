@@ -48,6 +48,7 @@ static int plan_server(
                 .kind = VALUE_NUMBER,
                 .wanted = "0",
                 .phase = PHASE_SERVER,
+                .order = 1,
                 .set = set,
                 .flags = backend_required(input->profile, REQUIRE_RT_THROTTLING),
         };
@@ -80,6 +81,40 @@ static int plan_servers(const PlanInput *input, Plan *plan, size_t i) {
                 }
         }
         return all;
+}
+
+/* Does the plan turn a server off; one that is not off yet? */
+static bool has_server(const Plan *plan, bool due) {
+        for (size_t i = 0; i < plan->steps.n; i++) {
+                const Step *step = &plan->steps.items[i];
+
+                if (util_startswith(step->object, SERVERS) && step->phase == PHASE_SERVER &&
+                        !(due && step_holds(step, step->now)))
+                        return true;
+        }
+        return false;
+}
+
+/* A server's new value is weighed against what deadline tasks of its root domain may have.  Kernels forget the servers
+ * in that sum whenever partitions change, and then refuse every change of one (EBUSY), on isolated CPUs and others,
+ * unless the sum is not kept: -1.  It cannot be kept again before the servers are back, so that is first on the way in
+ * and last on the way back.  With servers this file throttles nobody. */
+static int plan_door(const PlanInput *input, Plan *plan) {
+        const Step *record = steps_find(input->in_force, RUNTIME);
+        StepText text = {
+                .id = "rt_throttling",
+                .object = RUNTIME,
+                .kind = VALUE_NUMBER,
+                .wanted = "-1",
+                .phase = PHASE_SERVER,
+                .flags = backend_required(input->profile, REQUIRE_RT_THROTTLING),
+        };
+        bool open = record && streq(record->wanted, "-1");
+
+        if (steps_find(&plan->steps, RUNTIME) || !backend_present(input->world, RUNTIME) ||
+                !has_server(plan, !open))
+                return 0;
+        return backend_add(input, plan, &text);
 }
 
 static int plan_global(const PlanInput *input, Plan *plan, const char *set) {
@@ -141,6 +176,8 @@ static int throttling_plan(const PlanInput *input, Plan *plan) {
                 if (r == 0)
                         r = plan_global(input, plan, input->profile->sets[i].name);
         }
+        if (r >= 0)
+                r = plan_door(input, plan);
         for (size_t i = 0; r >= 0 && i < input->profile->n_sets; i++)
                 if (input->profile->sets[i].rt_throttling == 1)
                         r = plan_on(input, plan);

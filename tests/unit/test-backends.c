@@ -137,7 +137,10 @@ static void test_throttling(void **state) {
         static const Case table[] = {
                 { SERVER("2", "50000000") SERVER("3", "50000000") SERVER("1", "50000000") RUNTIME "950000\n",
                         GLAD RT "rt_throttling = off\n",
-                        "cpu/2/fair_server 50000000 -> 0\ncpu/3/fair_server 50000000 -> 0\n" },
+                        "cpu/2/fair_server 50000000 -> 0\ncpu/3/fair_server 50000000 -> 0\n"
+                        "rt_throttling 950000 -> -1\n" },
+                { SERVER("2", "0") SERVER("3", "0") RUNTIME "950000\n", GLAD RT "rt_throttling = off\n",
+                        "cpu/2/fair_server 0 -> 0\ncpu/3/fair_server 0 -> 0\n" },
                 { SERVER("2", "50000000") EXT("2", "40000000") SERVER("3", "0") EXT("3", "0"),
                         "[profile]\nrequire = rt_throttling\n" RT "rt_throttling = off\n",
                         "cpu/2/fair_server* 50000000 -> 0\ncpu/2/ext_server* 40000000 -> 0\n"
@@ -232,7 +235,9 @@ static void test_idle(void **state) {
                 { ARM, GLAD ONE("POLL"), "cpu/3/resume_latency 0 -> POLL absent\n" },
                 { STATE("3", "0", "POLL", "0") STATE("3", "1", "C1", "0") QOS("3", "n/a"), GLAD ONE("C1"),
                         "cpu/3/resume_latency n/a -> 1\n" },
-                { QOS("3", "0"), GLAD ONE("C1"), "cpu/3/resume_latency 0 -> C1 absent\n" },
+                { QOS("3", "0"), GLAD ONE("C1"), "cpuidle/max_cstate - -> C1 absent\n" },
+                { QOS("2", "0") QOS("3", "0"), "[profile]\nrequire = idle\n" RT "max_cstate = C1\n",
+                        "cpuidle/max_cstate* - -> C1 absent\n" },
                 { STATE("3", "0", "POLL", "0") STATE("3", "1", "C1", "2"), GLAD ONE("C1"),
                         "cpu/3/resume_latency - -> 2 absent\n" },
                 { INTEL, GLAD RT, "" },
@@ -332,25 +337,6 @@ static void test_captured(void **state) {
         assert_non_null(strstr(planned.plan->steps.items[0].reason, "captured"));
 }
 
-static void test_advice(void **state) {
-        static const struct {
-                const char *object;
-                int error;
-                bool known;
-        } table[] = {
-                { "/proc/irq/25/smp_affinity_list", -EIO, true },
-                { "/proc/irq/25/smp_affinity_list", -EPERM, true },
-                { "/proc/irq/25/smp_affinity_list", -ENOENT, false },
-                { "/proc/sys/kernel/sched_rt_runtime_us", -EINVAL, true },
-                { "/proc/sys/kernel/sched_rt_period_us", -EINVAL, false },
-                { "/sys/kernel/debug/sched/fair_server/cpu3/runtime", -EBUSY, true },
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-                if (!!backend_advice(table[i].object, table[i].error) != table[i].known)
-                        fail_msg("%s %d", table[i].object, table[i].error);
-}
-
 /* Every backend can say what it goes through, with a reason where it is not there, and writes nothing. */
 static void test_probe(void **state) {
         _cleanup_tree_ Tree *tree = tree_new();
@@ -385,7 +371,6 @@ int main(void) {
                 cmocka_unit_test(test_sysfs),
                 cmocka_unit_test(test_denied),
                 cmocka_unit_test(test_captured),
-                cmocka_unit_test(test_advice),
                 cmocka_unit_test(test_probe),
         };
 
