@@ -29,11 +29,14 @@ static bool needs_none(const char *section, const char *key) {
 
 static int read_conf(Kfs *kfs, Conf *conf, ProfileErrors *errors) {
         _cleanup_profile_lines_ ProfileLines lines = {};
-        int r = profile_file_read(kfs, CONF_FILE, &lines, errors);
+        int r = profile_check_folder(kfs, "/etc/rtisold", errors);
 
+        if (r < 0)
+                return r;
+        r = profile_file_read(kfs, CONF_FILE, &lines, errors);
         /* No file, or one that says nothing, leaves the defaults. */
         if (r == -ENOENT || r == -ESHUTDOWN)
-                return 0;
+                return errors->n > 0 ? -EINVAL : 0;
         if (r == 0)
                 r = keys_check(&conf_keys, &lines, errors);
         if (r == 0)

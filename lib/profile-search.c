@@ -27,7 +27,7 @@ const char *profile_distrust(const struct stat *st) {
 
 /* Is it one of the files that decide what is in force, and not one that somebody wants to have checked? */
 static bool decides(const char *path) {
-        return util_startswith(path, "/etc/rtisold/") || util_startswith(path, "/run/rtisold/") ||
+        return util_startswith(path, "/etc/rtisold") || util_startswith(path, "/run/rtisold") ||
                 util_startswith(path, PROFILE_VENDOR_DIR);
 }
 
@@ -155,17 +155,23 @@ int profile_file_read(Kfs *kfs, const char *path, ProfileLines *lines, ProfileEr
         return profile_read_text(path, text, size, lines, errors);
 }
 
-int profile_check_folders(Kfs *kfs, ProfileErrors *errors) {
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-                _cleanup_close_ int fd = kfs_open(kfs, folders[i]);
-                struct stat st;
+int profile_check_folder(Kfs *kfs, const char *path, ProfileErrors *errors) {
+        _cleanup_close_ int fd = kfs_open(kfs, path);
+        struct stat st;
 
-                if (fd < 0 || fstat(fd, &st) < 0)
-                        continue; /* what is in the way is said where the folder is listed */
-                if (check_trust(kfs, folders[i], &st, errors) == -ENOMEM)
-                        return -ENOMEM;
-        }
-        return 0;
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return 0; /* what is in the way is said where something is looked for in it */
+        return check_trust(kfs, path, &st, errors) == -ENOMEM ? -ENOMEM : 0;
+}
+
+int profile_check_folders(Kfs *kfs, ProfileErrors *errors) {
+        int r = profile_check_folder(kfs, "/etc/rtisold", errors);
+
+        if (r == 0)
+                r = profile_check_folder(kfs, "/run/rtisold", errors);
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(folders); i++)
+                r = profile_check_folder(kfs, folders[i], errors);
+        return r;
 }
 
 int profile_find(Kfs *kfs, const char *name, char **ret) {
@@ -213,8 +219,6 @@ static int ini_name(const char *file, char **ret) {
 /* Adds the files of one folder whose names no folder before it has. */
 static int list_drop_ins(Kfs *kfs, const char *folder, char ***paths, ProfileErrors *errors) {
         _cleanup_strv_ char **names = NULL;
-        _cleanup_close_ int fd = -1;
-        struct stat st;
         int r = kfs_list(kfs, folder, &names);
 
         if (r == -ENOENT)
@@ -223,9 +227,9 @@ static int list_drop_ins(Kfs *kfs, const char *folder, char ***paths, ProfileErr
                 return r;
         if (r < 0)
                 return cannot(folder, "listed", r, errors) == -ENOMEM ? -ENOMEM : 0;
-        fd = kfs_open(kfs, folder);
-        if (fd >= 0 && fstat(fd, &st) >= 0 && check_trust(kfs, folder, &st, errors) == -ENOMEM)
-                return -ENOMEM;
+        r = profile_check_folder(kfs, folder, errors);
+        if (r < 0)
+                return r;
         STRV_FOREACH (file, names) {
                 _cleanup_free_ char *name = NULL, *path = NULL;
 

@@ -17,7 +17,9 @@ int profile_file_read(Kfs *kfs, const char *path, ProfileLines *lines, ProfileEr
 /* Only root may decide what is in force: why a file or folder of the live machine is not believed, or NULL. */
 const char *profile_distrust(const struct stat *st);
 
-/* Checks the folders of profiles themselves; 0 or -ENOMEM. */
+/* May only root write to the folder?  Else that is in errors; 0 or -ENOMEM. */
+int profile_check_folder(Kfs *kfs, const char *path, ProfileErrors *errors);
+/* The same of all folders that profiles are looked for in. */
 int profile_check_folders(Kfs *kfs, ProfileErrors *errors);
 
 /* The main file of a profile, whether or not it can be read.  -ENOENT, -ESHUTDOWN (then *ret is what masks it). */

@@ -71,6 +71,8 @@ static void test_form(void **state) {
                 { "[profile]\ndescription = a\x01\n", X ":2: a control character; profiles are plain text" },
                 { "[profile]\ndescription = \xff\n",
                         X ":2: bytes that are not UTF-8; profiles are UTF-8 text" },
+                { "[profile]\ndescription = \xf8\x90\x80\x80\n",
+                        X ":2: bytes that are not UTF-8; profiles are UTF-8 text" },
                 { "[profile]\ndescription = \xc0\xaf\n",
                         X ":2: bytes that are not UTF-8; profiles are UTF-8 text" },
                 { "[profile]\ndescription = \xed\xa0\x80\n",
