@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "apply-op.h"
 
+/* What is undone in one go through the ops, last op first. */
+typedef enum UndoPass {
+        UNDO_ACTIONS,    /* a CPU that is away cannot be given anything */
+        UNDO_FIRST,      /* an interrupt requested meanwhile must get the old mask */
+        UNDO_STATES,     /* all that stays as it is put */
+        UNDO_CGROUPS,    /* partitions, once those around them are back */
+        UNDO_AFFINITIES, /* and what the kernel changes by itself when they come and go */
+        _UNDO_MAX,
+} UndoPass;
+
 /* An undo in progress. */
 typedef struct Undo {
         Kfs *kfs;
@@ -33,7 +43,7 @@ int record_left(Steps *steps, const Step *step, const char *live, const char *wh
         return steps_add(steps, &copy);
 }
 
-static int undo_op(Undo *undo, size_t i) {
+static int undo_op(Undo *undo, size_t i, UndoPass pass) {
         const Op *op = &undo->sw->ops[i];
         _cleanup_free_ char *live = NULL;
         int r;
@@ -43,37 +53,58 @@ static int undo_op(Undo *undo, size_t i) {
         r = op_undo(undo->kfs, op, &live);
         if (r >= 0 || error_is_gone(r))
                 return 0;
+        /* There is a second look at these. */
+        if (pass == UNDO_STATES && op->step.flags & STEP_VOLATILE)
+                return 0;
         if (!live)
                 (void) kfs_read(undo->kfs, op->step.object, &live);
         r = problems_add(undo->problems, &op->step, op->was ?: op->target, live, r);
         return r ?: record_left(&undo->left, &op->step, live, "could not be put back after a failed switch");
 }
 
-/* What is undone in one go through the ops, last op first. */
-typedef enum UndoPass {
-        UNDO_ACTIONS, /* a CPU that is away cannot be given anything */
-        UNDO_FIRST,   /* an interrupt requested meanwhile must get the old mask */
-        UNDO_STATES,
-        UNDO_VOLATILE, /* once all is back that makes the kernel change them by itself */
-        _UNDO_MAX,
-} UndoPass;
+static bool op_is_in_pass(const Op *op, UndoPass pass) {
+        bool is_volatile = op->step.flags & STEP_VOLATILE, is_cgroup = op->step.phase == PHASE_CGROUP;
 
-static UndoPass op_pass(const Op *op) {
         if (op->step.flags & STEP_ACTION)
-                return UNDO_ACTIONS;
-        if (op->step.flags & STEP_VOLATILE)
-                return UNDO_VOLATILE;
-        return op->step.phase == PHASE_IRQ_DEFAULT ? UNDO_FIRST : UNDO_STATES;
+                return pass == UNDO_ACTIONS;
+        switch (pass) {
+        case UNDO_ACTIONS: return false;
+        case UNDO_FIRST: return op->step.phase == PHASE_IRQ_DEFAULT;
+        /* Partitions have their place among the groups, and are looked at again. */
+        case UNDO_STATES: return (!is_volatile || is_cgroup) && op->step.phase != PHASE_IRQ_DEFAULT;
+        case UNDO_CGROUPS: return is_volatile && is_cgroup;
+        case UNDO_AFFINITIES: return is_volatile && !is_cgroup;
+        case _UNDO_MAX: break;
+        }
+        return false;
 }
 
 static int undo_pass(Undo *undo, UndoPass pass) {
         for (size_t i = undo->sw->n_ops; i-- > 0;) {
-                int r = op_pass(&undo->sw->ops[i]) == pass ? undo_op(undo, i) : 0;
+                int r = op_is_in_pass(&undo->sw->ops[i], pass) ? undo_op(undo, i, pass) : 0;
 
                 if (r < 0)
                         return r;
         }
         return 0;
+}
+
+/* Where a group stays, the kernel will change affinities once more when that goes at last: their records stay,
+ * too. */
+static int keep_affinities(Undo *undo) {
+        bool group_left = false;
+        int r = 0;
+
+        for (size_t i = 0; i < undo->left.n; i++)
+                group_left |= undo->left.items[i].phase == PHASE_CGROUP;
+        for (size_t i = 0; r >= 0 && group_left && i < undo->sw->n_ops; i++) {
+                const Op *op = &undo->sw->ops[i];
+
+                if (op->was && op_is_in_pass(op, UNDO_AFFINITIES))
+                        r = record_left(&undo->left, &op->step, op->was,
+                                "a control group could not be put back after a failed switch");
+        }
+        return r;
 }
 
 int apply_undo(Kfs *kfs, Journal *journal, size_t n_begun, ApplyProblems *problems, size_t *ret_left) {
@@ -83,6 +114,7 @@ int apply_undo(Kfs *kfs, Journal *journal, size_t n_begun, ApplyProblems *proble
 
         for (unsigned pass = 0; r >= 0 && pass < _UNDO_MAX; pass++)
                 r = undo_pass(&undo, (UndoPass) pass);
+        r = r ?: keep_affinities(&undo);
         if (r >= 0) {
                 *ret_left = problems->n - before;
                 r = journal_abort(journal, &undo.left);

@@ -46,29 +46,39 @@ static int emulate_features(const char *old, const char *value, char **ret) {
 }
 
 /* Moves the brackets to the word; -EINVAL where it is none of the words. */
-static int emulate_choice(const char *old, const char *value, char **ret) {
+static int emulate_choice(const char *old, const char *brackets, const char *value, char **ret) {
         _cleanup_strv_ char **words = NULL;
-        _cleanup_free_ char *text = NULL;
+        _cleanup_free_ char *separators = NULL, *text = NULL;
         bool chosen = false;
-        int r = util_strv_split(old, "[]" SPACES, &words);
+        int r = util_asprintf(&separators, "%s" SPACES, brackets);
 
+        r = r ?: util_strv_split(old, separators, &words);
         if (r < 0)
                 return r;
         for (char **w = words; *w; w++) {
-                char *bracketed;
+                char *marked;
 
                 if (!streq(*w, value))
                         continue;
-                if (util_asprintf(&bracketed, "[%s]", *w) < 0)
+                if (util_asprintf(&marked, "%c%s%c", brackets[0], *w, brackets[1]) < 0)
                         return -ENOMEM;
                 free(*w);
-                *w = bracketed;
+                *w = marked;
                 chosen = true;
         }
         if (!chosen)
                 return -EINVAL;
         r = util_strv_join(words, " ", &text);
         return r < 0 ? r : util_asprintf(ret, "%s\n", text);
+}
+
+/* The brackets of a file that tells all that may be written to it, or NULL. */
+static const char *choice_brackets(const char *path, const char *old) {
+        const char *name = strrchr(path, '/');
+
+        if (strchr(old, '[') && strchr(old, ']'))
+                return "[]";
+        return name && streq(name, "/preempt") && strchr(old, '(') ? "()" : NULL;
 }
 
 static int emulate_subtree_control(const char *old, const char *value, char **ret) {
@@ -103,7 +113,7 @@ int kfs_emulate(const char *path, const char *word, const char *old, const char 
                 return emulate_subtree_control(old, value, ret);
         if (old && word)
                 return emulate_features(old, value, ret);
-        if (old && strchr(old, '[') && strchr(old, ']') && !strchr(value, '['))
-                return emulate_choice(old, value, ret);
+        if (old && choice_brackets(path, old))
+                return emulate_choice(old, choice_brackets(path, old), value, ret);
         return util_asprintf(ret, "%s%s", value, ends_in_newline ? "\n" : "");
 }

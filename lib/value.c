@@ -94,18 +94,24 @@ static bool sets_equal(ValueKind kind, const char *a, const char *b) {
         return cpulist_equal(&x, &y);
 }
 
+/* The one word between two brackets, or NULL. */
+static const char *bracketed(const char *text, char opening, char closing, size_t *ret_length) {
+        const char *open = strchr(text, opening), *close = open ? strchr(open, closing) : NULL;
+
+        if (!close || memchr(open, ' ', (size_t) (close - open)))
+                return NULL;
+        *ret_length = (size_t) (close - open) - 1;
+        return open + 1;
+}
+
 int value_choice(const char *text, char **ret) {
-        const char *open = strchr(text, '[') ?: strchr(text, '(');
-        const char *close = open ? strchr(open, *open == '[' ? ']' : ')') : NULL;
         size_t n;
+        const char *start = bracketed(text, '[', ']', &n) ?: bracketed(text, '(', ')', &n);
         char *word;
 
-        if (close) {
-                text = open + 1;
-                n = (size_t) (close - text);
-        } else
-                text = trim(text, &n);
-        word = strndup(text, n);
+        if (!start)
+                start = trim(text, &n);
+        word = strndup(start, n);
         if (!word)
                 return -ENOMEM;
         *ret = word;

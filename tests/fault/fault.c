@@ -372,9 +372,41 @@ static void fault_at_op(Fault *fault, const Op *op, FaultKind kind, int error, i
                 require_object(&run, op->step.object, op->step.kind, op->was);
 }
 
+/* Is the next place one of those that this run looks at?  Where the first is changes from driver to driver. */
+static bool is_chosen(Fault *fault) {
+        return fault->every < 2 || fault->place++ % fault->every == 0;
+}
+
+void fault_nothing(Fault *fault, const Switch *sw) {
+        _cleanup_kfs_ Kfs *kfs = fault_kfs(fault);
+        _cleanup_journal_ Journal *journal = fault_open_journal(fault);
+        _cleanup_switch_ Switch *copy = copy_switch(sw);
+        _cleanup_snapshot_ Snapshot *before = snapshot_take(fault->journal), *after = NULL;
+        _cleanup_free_ char *difference = NULL;
+        Run run = { .fault = fault };
+
+        run.result = apply_switch(
+                kfs, journal, copy, "0123", "somebody else", NULL, NULL, &run.outcome, &run.problems);
+        require_done(&run);
+        require(&run, kfs_writes(kfs) == 0, "something was written");
+        after = snapshot_take(fault->journal);
+        difference = snapshot_differ(before, after);
+        require(&run, !difference, difference);
+        run_done(&run);
+}
+
+void fault_finish(Fault *fault) {
+        _cleanup_run_ Run run = new_run(fault, FAULT_NONE, 0);
+
+        run_switch(&run);
+        require_done(&run);
+        require_tree(&run, fault->after, "after");
+}
+
 void fault_refuse(Fault *fault, int error) {
         for (size_t i = 0; i < fault->sw->n_ops; i++)
-                fault_at_op(fault, &fault->sw->ops[i], FAULT_REFUSE, error, error);
+                if (is_chosen(fault))
+                        fault_at_op(fault, &fault->sw->ops[i], FAULT_REFUSE, error, error);
 }
 
 void fault_fail_after(Fault *fault, int error) {
@@ -392,7 +424,7 @@ void fault_twist(Fault *fault) {
         for (size_t i = 0; i < fault->sw->n_ops; i++) {
                 const Op *op = &fault->sw->ops[i];
 
-                if (op_can_be_twisted(op))
+                if (op_can_be_twisted(op) && is_chosen(fault))
                         fault_at_op(fault, op, FAULT_TWIST, 0, -EBADMSG);
         }
 }
@@ -490,8 +522,11 @@ static void kill_again(Fault *fault, size_t at, size_t again) {
 
 void fault_kill(Fault *fault, size_t again) {
         for (size_t at = 0;; at++) {
-                Run run = new_run(fault, FAULT_KILL, 0);
+                Run run;
 
+                if (!is_chosen(fault))
+                        continue;
+                run = new_run(fault, FAULT_KILL, 0);
                 run.at = at;
                 if (!run_apart(&run, run_switch)) {
                         require(&run, at > 2 * fault->sw->n_ops / 3, "hardly a place to be killed at");
@@ -521,10 +556,11 @@ void fault_journal(Fault *fault, int error) {
         }
 }
 
-static void fault_undo_at(Fault *fault, const Op *failing, const Op *undo, int error) {
+bool fault_undo_fails(Fault *fault, const Op *failing, const Op *undo, int error) {
         _cleanup_run_ Run run = new_run(fault, FAULT_UNDO, error);
         _cleanup_journal_ Journal *journal = NULL;
         _cleanup_free_ char *value = written(failing);
+        bool named = false;
 
         run.object = failing->step.object;
         run.value = value;
@@ -532,22 +568,25 @@ static void fault_undo_at(Fault *fault, const Op *failing, const Op *undo, int e
         run_switch(&run);
         if (!run.hit) {
                 require(&run, failing->step.flags & STEP_VOLATILE, "the failing op was never tried");
-                return;
+                return false;
         }
         if (run.outcome == APPLY_UNDONE) {
                 /* The op had written nothing. */
                 require_undone(&run);
-                return;
+                return false;
         }
         require(&run, run.result == 0 && run.outcome == APPLY_INCOMPLETE, "should be incomplete");
-        require(&run, run.problems.n == 2, "the failure and what is left should be told");
         require(&run, streq(run.problems.items[0].object, failing->step.object), "the failure comes first");
-        require(&run, streq(run.problems.items[1].object, undo->step.object), "what is left is named");
+        /* A group that stays holds those above it. */
+        for (size_t i = 1; i < run.problems.n; i++)
+                named |= streq(run.problems.items[i].object, undo->step.object);
+        require(&run, named, "what is left should be named");
         journal = fault_open_journal(fault);
         require(&run, !journal_unfinished(journal) && streq(journal_mode(journal), fault->sw->from),
                 "the switch is over");
         require(&run, steps_find(journal_steps(journal), undo->step.object),
                 "what is left keeps its record");
+        return true;
 }
 
 void fault_undo(Fault *fault, int error) {
@@ -558,6 +597,6 @@ void fault_undo(Fault *fault, int error) {
                         continue;
                 for (size_t k = 0; k < i; k++)
                         if (!(ops[k].step.flags & STEP_ACTION) && ops[k].was)
-                                fault_undo_at(fault, &ops[i], &ops[k], error);
+                                (void) fault_undo_fails(fault, &ops[i], &ops[k], error);
         }
 }

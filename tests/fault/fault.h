@@ -15,7 +15,8 @@ typedef struct Fault {
         /* What the kernel does by itself behind a write; may be NULL.  May only touch files of the root. */
         void (*kernel)(const char *root, const char *object, const char *value);
         size_t runs;
-        const char *name; /* for messages */
+        unsigned every, place; /* 2: only every other place has its fault; for a part of a long run */
+        const char *name;      /* for messages */
 } Fault;
 
 /* A folder in memory, empty. */
@@ -50,5 +51,11 @@ void fault_reads(Fault *fault, int error);
 void fault_kill(Fault *fault, size_t again);
 /* Every operation on the journal failing. */
 void fault_journal(Fault *fault, int error);
+/* A switch, done on the machine as it is, writes nothing: not to the kernel and not to the journal. */
+void fault_nothing(Fault *fault, const Switch *sw);
+/* Leaves the machine and the journal as after a switch without a fault. */
+void fault_finish(Fault *fault);
 /* A required op failing, and then the undo of every op before it. */
 void fault_undo(Fault *fault, int error);
+/* One of these.  True where something was left that could not be undone: the machine and the journal stay so. */
+bool fault_undo_fails(Fault *fault, const Op *failing, const Op *undo, int error);

@@ -40,6 +40,8 @@ static void test_equal(void **state) {
                 { VALUE_WITHIN, "0-1", "1,0", true },
                 { VALUE_CHOICE, "always [madvise] never", "madvise", true },
                 { VALUE_CHOICE, "always [madvise] never", "never", false },
+                { VALUE_CHOICE, "none voluntary (full)", "full", true },
+                { VALUE_CHOICE, "none voluntary (full)", "none", false },
                 { VALUE_CHOICE, "none", "none\n", true },
                 { VALUE_CHOICE, "none voluntary (full)", "full", true },
                 { VALUE_CHOICE, "none (voluntary) full", "full", false },
