@@ -126,7 +126,8 @@ static int on_connection(sd_event_source *source, int fd, uint32_t revents, void
         if (connection < 0)
                 return 0;
         r = client_accept(userdata, &connection);
-        if (r < 0)
+        /* Who only looks whether somebody is here is gone already. */
+        if (r < 0 && r != -ECONNRESET && r != -EPIPE)
                 log_plain(
                         LOG_NOTICE, "A connection to the private socket was turned away: %s.", strerror(-r));
         return 0;

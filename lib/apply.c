@@ -114,14 +114,16 @@ static bool switch_writes(const Switch *sw, const char *object) {
         return false;
 }
 
-/* Steps without an op hold, as was seen when the switch was planned; but a partition may turn invalid by
- * what is done to others. */
+/* Steps without an op hold, as was seen when the switch was planned; but a partition that held may turn
+ * invalid by what is done to others.  One that did not and is not written is drift that this switch is not
+ * about. */
 static bool step_is_verified(const Run *run, const Step *step) {
         if (step->mechanism != MECHANISM_RUNTIME || step->flags & STEP_ACTION)
                 return false;
         if (problems_find(run->problems, step->object))
                 return false;
-        return step->flags & STEP_VOLATILE || step->kind == VALUE_PARTITION ||
+        return step->flags & STEP_VOLATILE ||
+                (step->kind == VALUE_PARTITION && step_holds(step, step->now)) ||
                 switch_writes(run->sw, step->object);
 }
 

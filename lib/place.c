@@ -69,10 +69,11 @@ static int add_step(Place *place, const WorldTask *task, const char *what, Step 
 
         r = util_asprintf(&step->object, "task/%d/%" PRIu64 "/%s", task->tid, task->start, what);
         if (r >= 0)
-                r = util_asprintf(&step->id, "task/%s:%d/%s", task->comm, task->tid, what);
+                r = util_asprintf(&step->id, "task/%d/%s", task->tid, what);
         if (r >= 0) {
                 step->set = strdup(place->set->name);
-                r = step->set ? 0 : -ENOMEM;
+                step->backend = strdup("task");
+                r = step->set && step->backend ? 0 : -ENOMEM;
         }
         step->flags |= STEP_TRANSIENT;
         if (r < 0) {
@@ -156,16 +157,14 @@ static bool wants_move(const Place *place, const WorldTask *process) {
         return !cpuset_is_inside(process->cgroup, &inside) || !inside || !streq(inside, place->set->name);
 }
 
-/* A process that we moved is where we want it: the step that says so has to stay, or the next switch takes the
- * process out again. */
-static bool was_moved(const Place *place, const WorldTask *process) {
+/* The record of a process that was moved. */
+static const Step *find_moved(const PlanInput *input, const WorldTask *process) {
         _cleanup_free_ char *object = NULL;
 
-        if (!place->input->in_force ||
+        if (!input->in_force ||
                 util_asprintf(&object, "task/%d/%" PRIu64 "/cgroup", process->tid, process->start) < 0)
-                return false;
-        return place->rule && place->set->partition != PARTITION_NONE &&
-                steps_find(place->input->in_force, object);
+                return NULL;
+        return steps_find(input->in_force, object);
 }
 
 int place_process(const PlanInput *input, const WorldTask *tasks, size_t n, Steps *ret) {
@@ -173,11 +172,15 @@ int place_process(const PlanInput *input, const WorldTask *tasks, size_t n, Step
         const WorldTask *process = tasks;
         _cleanup_cpulist_ CpuList wanted = {};
         Place place = { .input = input, .steps = &steps };
+        const Step *moved;
         int r = 0;
 
         if (n == 0 || process->kernel)
                 return 0;
-        place.rule = find_rule(input->profile, process->comm, process->cgroup);
+        /* A unit's process that was moved out of it is still the unit's. */
+        moved = find_moved(input, process);
+        place.rule = find_rule(
+                input->profile, process->comm, moved && moved->before ? moved->before : process->cgroup);
         place.set = find_set(input, place.rule, process->cgroup);
         if (!place.set)
                 return 0;
@@ -188,7 +191,8 @@ int place_process(const PlanInput *input, const WorldTask *tasks, size_t n, Step
         if (r < 0)
                 return r == -EINVAL ? 0 : r; /* refused when the mode was planned */
         place.wanted = wanted;
-        if (wants_move(&place, process) || was_moved(&place, process))
+        /* The step of one that was moved has to stay, or the next switch takes it out again. */
+        if (wants_move(&place, process) || (moved && place.rule && place.set->partition != PARTITION_NONE))
                 r = add_move(&place, process);
         for (size_t i = 0; r >= 0 && i < n; i++)
                 r = place_thread(&place, &tasks[i]);
@@ -203,11 +207,17 @@ int place_process(const PlanInput *input, const WorldTask *tasks, size_t n, Step
         return 0;
 }
 
-static void replace_wanted(Step *planned, Step *rule) {
-        char *wanted = planned->wanted;
+static void swap_text(char **a, char **b) {
+        char *text = *a;
 
-        planned->wanted = rule->wanted;
-        rule->wanted = wanted;
+        *a = *b;
+        *b = text;
+}
+
+static void replace_wanted(Step *planned, Step *rule) {
+        swap_text(&planned->wanted, &rule->wanted);
+        swap_text(&planned->within, &rule->within);
+        planned->kind = rule->kind;
         planned->flags &= ~(unsigned) STEP_UNRECORDED;
         step_done(rule);
 }

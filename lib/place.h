@@ -17,6 +17,6 @@ bool place_concerns(const Profile *profile, const char *comm, const char *cgroup
  * Steps that hold already are among them. */
 int place_process(const PlanInput *input, const WorldTask *tasks, size_t n, Steps *ret);
 
-/* Steps for all processes of input->world, added to the plan; where another backend has planned an object
+/* Steps for all processes of input->world, added to the plan; where an object is planned
  * already, what a rule says counts. */
 int place_plan(const PlanInput *input, Plan *plan);

@@ -107,6 +107,7 @@ static int step_keep_before(Step *step, const Steps *in_force) {
 static int plan_finish_step(Plan *plan, Step *step, const char *backend, const Steps *in_force) {
         int r;
 
+        free(step->backend);
         step->backend = strdup(backend);
         if (!step->backend)
                 return -ENOMEM;

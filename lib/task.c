@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "cpuset.h"
+#include "place.h"
 #include "world-read.h"
 
 /* User tasks.  Control groups keep them off the sets; what is left to do is to know where they were pinned.  Some
@@ -295,10 +296,11 @@ static int task_plan(const PlanInput *input, Plan *plan) {
         _cleanup_(task_plan_done) TaskPlan context = {};
         int r = task_plan_init(&context, input, plan);
 
-        if (r < 0 || (cpulist_is_empty(&context.shut) && !context.was_shut))
-                return r;
-        r = plan_processes(&context);
-        return r ?: add_slices(&context);
+        if (r >= 0 && (!cpulist_is_empty(&context.shut) || context.was_shut)) {
+                r = plan_processes(&context);
+                r = r ?: add_slices(&context);
+        }
+        return r < 0 ? r : place_plan(input, plan);
 }
 
 static int task_audit(Kfs *kfs, const Profile *profile, World *world) {
