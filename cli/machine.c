@@ -33,6 +33,7 @@ int machine_open(const Cli *cli, Machine *ret) {
                 return r;
         }
         machine.boot_id = machine_text(&machine, "/proc/sys/kernel/random/boot_id");
+        machine.whole = kfs_exists(machine.kfs, "/proc/sys/kernel/osrelease");
         r = read_state(cli, &machine);
         if (r < 0)
                 return r;
@@ -57,7 +58,7 @@ int machine_set(void *userdata, const char *name, CpuList *ret) {
 }
 
 const char *machine_mechanism(const Machine *machine, Mechanism mechanism) {
-        if (mechanism == MECHANISM_ABSENT && !kfs_is_live(machine->kfs))
+        if (mechanism != MECHANISM_RUNTIME && !machine->whole)
                 return "unknown";
         return mechanism_to_string(mechanism);
 }
@@ -68,18 +69,23 @@ char *machine_text(const Machine *machine, const char *file) {
         return kfs_read(machine->kfs, file, &text) < 0 ? NULL : text;
 }
 
-static int no_such_profile(Kfs *kfs, const char *name, int error) {
+/* The nearest of the profiles of a machine, as cli_nearest() has it. */
+static char *nearest_profile(Kfs *kfs, const char *name) {
         _cleanup_strv_ char **names = NULL;
-        _cleanup_free_ char *nearest = NULL;
-        int r = profile_list(kfs, &names);
 
-        if (r < 0)
-                return r;
+        if (!kfs || profile_list(kfs, &names) < 0)
+                return NULL;
+        return cli_nearest(name, (const char *const *) names, util_strv_length(names));
+}
+
+static int no_such_profile(Kfs *kfs, Kfs *live, const char *name, int error) {
+        _cleanup_free_ char *nearest = NULL;
+
         if (error == -ESHUTDOWN) {
                 cli_error("profile \"%s\" is masked: its file is a link to /dev/null", name);
                 return EXIT_USAGE;
         }
-        nearest = cli_nearest(name, (const char *const *) names, util_strv_length(names));
+        nearest = nearest_profile(kfs, name) ?: nearest_profile(live, name);
         cli_error("there is no profile \"%s\"%s; rtisoctl profile list shows them", name, nearest ?: "");
         return EXIT_USAGE;
 }
@@ -115,6 +121,6 @@ int machine_load_profile(const Machine *machine, const char *name, Profile **ret
                         r = load_profile(live, name, ret);
         }
         if (r == -ENOENT || r == -ESHUTDOWN)
-                return no_such_profile(live ?: machine->kfs, name, r);
+                return no_such_profile(machine->kfs, live, name, r);
         return r;
 }

@@ -11,6 +11,7 @@ typedef struct Machine {
         Kfs *kfs;
         char *boot_id; /* or NULL: a captured machine that does not say */
         State state;   /* of `green` where nothing is in force */
+        bool whole;    /* false: a captured tree without the kernel's own files, which tells little */
 } Machine;
 
 /* The machine that --root names, or the live one.  An error is told; the exit code is EXIT_REFUSED then. */
@@ -25,7 +26,7 @@ int machine_load_profile(const Machine *machine, const char *name, Profile **ret
 /* Resolves `set:NAME` to a set of the mode in force: a CpuExprSet, userdata is the Machine. */
 int machine_set(void *userdata, const char *name, CpuList *ret);
 
-/* Its word; `unknown` for what a captured tree lacks: the machine may have had it. */
+/* Its word; `unknown` for what a captured tree that is not whole lacks: the machine may have had it. */
 const char *machine_mechanism(const Machine *machine, Mechanism mechanism);
 
 /* The text of one file, NULL where it cannot be read. */

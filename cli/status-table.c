@@ -37,12 +37,16 @@ static size_t count_state(const json_t *record, const char *state) {
         return n;
 }
 
-static size_t count_accepted(const json_t *record) {
+/* Findings of a severity (NULL: of any) that are accepted, or are not. */
+static size_t count_findings(const json_t *record, const char *severity, bool accepted) {
         const json_t *finding;
         size_t i, n = 0;
 
-        json_array_foreach(json_object_get(record, "findings"), i, finding) n +=
-                json_is_true(json_object_get(finding, "accepted"));
+        json_array_foreach(json_object_get(record, "findings"), i, finding) {
+                bool counts = !severity || streq(record_get(finding, "severity"), severity);
+
+                n += counts && json_is_true(json_object_get(finding, "accepted")) == accepted;
+        }
         return n;
 }
 
@@ -62,27 +66,37 @@ static void print_since(const json_t *record) {
         printf("  since %s", text);
 }
 
+/* `DRIFTED 1`, `ERRORS 2`: in the heading only where there are any. */
+static void print_count(const Output *out, const char *word, size_t n, const char *colour) {
+        char text[64];
+
+        if (n == 0)
+                return;
+        (void) snprintf(text, sizeof(text), "%s %zu", word, n);
+        printf("  ");
+        print_coloured(out, colour, text);
+}
+
 /* nfv07  dpdk  DRIFTED 1  degraded 1   6.12.117  since 06:12 by ops */
 static void print_heading(const Output *out) {
-        size_t drifted = count_state(out->record, "drifted"), accepted = count_accepted(out->record);
+        size_t drifted = count_state(out->record, "drifted");
+        size_t errors = count_findings(out->record, "error", false);
         size_t degraded = count_state(out->record, "boot") + count_state(out->record, "unsupported") +
                 count_state(out->record, "refused");
         SHOW(host, out->record, "host");
         SHOW(mode, out->record, "mode");
         SHOW(kernel, out->record, "kernel");
         SHOW(by, out->record, "by");
-        char text[64];
 
-        printf("%s  %s  ", host, mode);
-        if (drifted > 0) {
-                (void) snprintf(text, sizeof(text), "DRIFTED %zu", drifted);
-                print_coloured(out, record_colour("drifted"), text);
-        } else
-                print_coloured(out, record_colour("runtime"), degraded > 0 ? "holds" : "ok");
-        if (degraded > 0)
-                printf("  degraded %zu", degraded);
-        if (accepted > 0)
-                printf("  accepted %zu", accepted);
+        printf("%s  %s", host, mode);
+        if (drifted + errors == 0) {
+                printf("  ");
+                print_coloured(out, record_colour("runtime"), "ok");
+        }
+        print_count(out, "DRIFTED", drifted, record_colour("drifted"));
+        print_count(out, "ERRORS", errors, record_colour("error"));
+        print_count(out, "degraded", degraded, NULL);
+        print_count(out, "accepted", count_findings(out->record, NULL, true), NULL);
         printf("   %s", kernel);
         print_since(out->record);
         if (*record_get(out->record, "by"))

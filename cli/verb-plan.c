@@ -166,6 +166,43 @@ static int print_steps(const Cli *cli, const json_t *steps) {
         return record_print_table(steps, columns, ARRAY_SIZE(columns), cli->colour);
 }
 
+static json_t *find_group(const json_t *groups, const json_t *step) {
+        static const char *const same[] = { "wanted", "mechanism", "reason" };
+        json_t *group;
+        size_t i;
+
+        json_array_foreach(groups, i, group) {
+                size_t k = 0;
+
+                while (k < ARRAY_SIZE(same) && streq(record_get(step, same[k]), record_get(group, same[k])))
+                        k++;
+                if (k == ARRAY_SIZE(same))
+                        return group;
+        }
+        return NULL;
+}
+
+/* Adds a step to its group, or as the first of a new one. */
+static int add_to_group(json_t *groups, const json_t *step) {
+        json_t *group = find_group(groups, step);
+        char id[160];
+
+        if (!group) {
+                group = json_copy((json_t *) step);
+                return json_object_set_new(group, "more", json_integer(0)) < 0 ||
+                                json_object_set(group, "first", json_object_get(step, "id")) < 0 ||
+                                json_array_append_new(groups, group) < 0
+                        ? -ENOMEM
+                        : 0;
+        }
+        (void) json_integer_set(
+                json_object_get(group, "more"), json_integer_value(json_object_get(group, "more")) + 1);
+        (void) snprintf(id, sizeof(id), "%.100s and %" JSON_INTEGER_FORMAT " more",
+                record_get(group, "first"), json_integer_value(json_object_get(group, "more")));
+        return json_object_set_new(group, "id", record_text(id)) < 0 ? -ENOMEM : 0;
+}
+
+/* Steps that want the same and cannot be done for the same reason, one a CPU for instance, become one row. */
 static int print_not_now(const Cli *cli, const json_t *steps) {
         static const Column columns[] = {
                 { "NOT NOW", "id" },
@@ -173,10 +210,19 @@ static int print_not_now(const Cli *cli, const json_t *steps) {
                 { "MECHANISM", "mechanism", COLUMN_STATE },
                 { "REASON", "reason" },
         };
+        _cleanup_record_ json_t *groups = json_array();
+        const json_t *step;
+        size_t i;
 
-        if (json_array_size(steps) > 0)
+        json_array_foreach(steps, i, step) {
+                int r = add_to_group(groups, step);
+
+                if (r < 0)
+                        return r;
+        }
+        if (json_array_size(groups) > 0)
                 printf("\n");
-        return record_print_table(steps, columns, ARRAY_SIZE(columns), cli->colour);
+        return record_print_table(groups, columns, ARRAY_SIZE(columns), cli->colour);
 }
 
 static int print_texts(const char *heading, const json_t *texts) {

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -47,11 +48,11 @@ def put(root, path, text):
 
 
 def own_tree(text, root):
-    """Unpacks a .tree file: lines of PATH=TEXT, `\\n` and `\\0` in TEXT written so."""
+    """Unpacks a .tree file: lines of PATH=TEXT; a newline, NUL and backslash in TEXT are `\\n`, `\\0` and `\\\\`."""
     for line in text.splitlines():
         if line and not line.startswith('#'):
             path, value = line.split('=', 1)
-            put(root, path, value.replace('\\n', '\n').replace('\\0', '\0') + '\n')
+            put(root, path, re.sub(r'\\([n0\\])', lambda m: {'n': '\n', '0': '\0', '\\': '\\'}[m[1]], value) + '\n')
 
 
 def archive_name(path):
@@ -66,6 +67,14 @@ def unpack(archive, root):
             if member.name and (member.isfile() or member.isdir() or member.issym()):
                 member.mode |= 0o700 if member.isdir() else 0o600
                 tar.extract(member, root)
+
+
+def install_profiles(root, vendor):
+    """Puts the shipped profiles where the tree's own rtisold would have them."""
+    target = root / vendor.lstrip('/')
+    target.mkdir(parents=True)
+    for path in (HERE.parent.parent / 'profiles').glob('*.ini'):
+        shutil.copy(path, target)
 
 
 def machines(tap, public, work):
@@ -107,5 +116,5 @@ def golden(tap, name, text):
 
 
 def arguments():
-    """rtisoctl, the folder with the public machines, and a folder to unpack into."""
-    return Rtisoctl(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    """rtisoctl, the folder with the public machines, a folder to unpack into, and the folder of vendor profiles."""
+    return Rtisoctl(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4]
