@@ -221,7 +221,7 @@ static int add_set_files(CpusetPlan *context, size_t set, int rank) {
         r = r ?: cpuset_unit(profile_set->name, &unit);
         if (r >= 0 && context->remote)
                 r = add_exclusive(context, profile_set->name, path, &context->input->sets[set].configured,
-                        CPUSET_ORDER_EXCLUSIVE + 1 + rank);
+                        CPUSET_ORDER_SETS + 3 * rank + 2);
         r = r
                 ?: add_partition(
                            context, profile_set->name, path, wanted, CPUSET_ORDER_PARTITION + 1 + 2 * rank);
@@ -235,7 +235,7 @@ static int add_parent_files(CpusetPlan *context) {
 
         if (context->remote)
                 return add_exclusive(
-                        context, NULL, CPUSET_PARENT_PATH, &context->shut, CPUSET_ORDER_EXCLUSIVE);
+                        context, NULL, CPUSET_PARENT_PATH, &context->shut, CPUSET_ORDER_PARENT_EXCLUSIVE);
         r = add_partition(context, NULL, CPUSET_PARENT_PATH, "root", CPUSET_ORDER_PARTITION);
         return r ?: add_property(context, NULL, CPUSET_PARENT_UNIT, "root", CPUSET_ORDER_PARTITION);
 }
@@ -263,15 +263,15 @@ static bool must_wait(CpusetPlan *context, size_t set, const CpuList *live, cons
         return false;
 }
 
-/* Sets that exchange their CPUs wait for each other: then the first goes, and the kernel has to be told again, which
- * is why the partition is looked at once more. */
-static size_t next_set(CpusetPlan *context, const CpuList *live, const bool *done) {
+/* The number of sets where all are done. */
+static size_t next_set(CpusetPlan *context, const CpuList *live, const bool *done, bool *ret_waits) {
         size_t n = context->input->profile->n_sets, first = n;
 
         for (size_t set = 0; set < n; set++) {
                 if (done[set])
                         continue;
-                if (!must_wait(context, set, live, done))
+                *ret_waits = must_wait(context, set, live, done);
+                if (!*ret_waits)
                         return set;
                 if (first == n)
                         first = set;
@@ -279,18 +279,32 @@ static size_t next_set(CpusetPlan *context, const CpuList *live, const bool *don
         return first;
 }
 
+/* Sets that exchange CPUs wait for each other.  Local partitions are invalid for that moment, and valid again when
+ * their state is looked at afterwards; remote ones take no CPU that is another's. */
+static int refuse_exchange(CpusetPlan *context, size_t set, bool waits) {
+        if (!waits || !context->remote)
+                return 0;
+        return plan_refuse(context->plan,
+                "set %s gets CPUs of another set that gets CPUs of it: this kernel cannot exchange them. Go "
+                "green in "
+                "between",
+                context->input->profile->sets[set].name);
+}
+
 static int add_sets(CpusetPlan *context) {
         size_t n = context->input->profile->n_sets;
         _cleanup_free_ CpuList *live = calloc(n + 1, sizeof(CpuList));
         _cleanup_free_ bool *done = calloc(n + 1, sizeof(bool));
         int r = live && done ? 0 : -ENOMEM, rank = 0;
+        bool waits = false;
 
         for (size_t set = 0; r >= 0 && set < n; set++) {
                 done[set] = !cpuset_has_partition(context->input, set);
                 r = done[set] ? 0 : live_cpus(context, set, &live[set]);
         }
-        for (size_t set; r >= 0 && (set = next_set(context, live, done)) < n; rank++) {
-                r = add_set_unit(context, set, CPUSET_ORDER_SETS + rank);
+        for (size_t set; r >= 0 && (set = next_set(context, live, done, &waits)) < n; rank++) {
+                r = refuse_exchange(context, set, waits);
+                r = r ?: add_set_unit(context, set, CPUSET_ORDER_SETS + 3 * rank);
                 r = r ?: add_set_files(context, set, rank);
                 done[set] = true;
         }

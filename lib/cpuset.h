@@ -78,13 +78,14 @@ int cpuset_plan_check(CpusetPlan *context);
 int cpuset_plan_tasks_slice(const PlanInput *input, Plan *plan, const char *set);
 
 /* Where steps stand in PHASE_CGROUP.  The parent comes before the sets also where it shrinks: the kernel then
- * takes the CPU from the set, which goes on as a partition. */
+ * takes the CPU from the set, which goes on as a partition.  A set takes three places: its slice, a place in
+ * which the first set's files of the parent are there too, its exclusive CPUs. */
 enum {
         CPUSET_ORDER_CONTROLLER,
         CPUSET_ORDER_NARROW,
         CPUSET_ORDER_PARENT,
         CPUSET_ORDER_SETS,
-        CPUSET_ORDER_EXCLUSIVE = 1 << 16,
+        CPUSET_ORDER_PARENT_EXCLUSIVE = CPUSET_ORDER_SETS + 1,
         CPUSET_ORDER_PARTITION = 1 << 17,
         CPUSET_ORDER_TASKS = 1 << 18,
         CPUSET_ORDER_ADOPT,
