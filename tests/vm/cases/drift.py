@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What others do to a mode, and that status says so by name."""
 
+import os
+
 import kernel
 from actors import daemon, green, mode
-from case import case, rtisoctl, run, wait_for
+from case import Skip, case, rtisoctl, run, wait_for
 
 SETS = {1, 2, 3}
 SLICE = "rtisol.slice/rtisol-rt.slice"
@@ -133,6 +135,23 @@ def a_device_comes_later():
         run("modprobe", "i2c-i801", check=False)
         new = [irq for irq in kernel.irqs() if irq not in before or "i801" in kernel.irq_name(irq)]
         yield "interrupts on the set", [i for i in new if kernel.irq_affinity(i) & SETS], []
+
+
+@case
+def a_link_goes_up():
+    """Its interrupts are requested now, and no udev event tells."""
+    if not os.path.exists("/sys/class/net/eth0"):
+        raise Skip("no network card")
+    with mode("low-jitter"):
+        run("ip", "link", "set", "eth0", "up")
+        try:
+            queues = [i for i in kernel.irqs() if kernel.irq_name(i).startswith("eth0")]
+            yield "interrupts of its queues", len(queues) > 1, True
+            wait_for("they are off the set",
+                     lambda: not [i for i in queues if kernel.irq_affinity(i) & SETS])
+            yield "exit status", status()[0], 0
+        finally:
+            run("ip", "link", "set", "eth0", "down")
 
 
 @case

@@ -50,8 +50,7 @@ def the_kernel_agrees():
         yield "interrupts on the set", interrupts_on_sets(), []
         yield ("interrupts come elsewhere by default",
                kernel.mask(kernel.read("/proc/irq/default_smp_affinity")) & SETS, set())
-        yield ("workqueues on the set",
-               [path for path, cpus in kernel.workqueues().items() if cpus & SETS], [])
+        yield "unbound work", kernel.workqueue_cpus(), {0}
         yield "throttling stays on", int(kernel.sysctl("kernel.sched_rt_runtime_us")) > 0, True
         yield "watchdogs on housekeeping CPUs", kernel.cpus(kernel.sysctl("kernel.watchdog_cpumask")), {0}
 

@@ -191,10 +191,10 @@ def features():
             for word in read(DEBUG_FEATURES, "").split()}
 
 
-def workqueues():
-    """{file: its CPUs}: the mask of all unbound ones and those of each."""
-    return {path: mask(read(path)) for path in
-            [f"{WORKQUEUES}/cpumask", *glob.glob(f"{WORKQUEUES}/*/cpumask")] if os.path.exists(path)}
+def workqueue_cpus():
+    """Where unbound work may run.  What a single workqueue's file says is
+    narrowed to this one by the kernel."""
+    return mask(read(f"{WORKQUEUES}/cpumask"))
 
 
 def sysctl(key):
