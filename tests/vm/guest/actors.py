@@ -107,8 +107,8 @@ def testpmd(cpus):
     first, *workers = sorted(cpus)
     lcores = ",".join([f"0@{first}"] + [f"{n}@{cpu}" for n, cpu in enumerate(workers, 1)])
     return ("sh", "-c", f"sleep 100000 | exec dpdk-testpmd --lcores {lcores} --no-huge --no-pci "
-            "--no-telemetry --vdev net_null0 --vdev net_null1 --total-num-mbufs=8192 -m 256 "
-            "-- --auto-start --forward-mode=io")
+            "--no-telemetry --vdev net_null0 --vdev net_null1 -m 128 "
+            "-- --total-num-mbufs=8192 --no-mlockall --auto-start --forward-mode=io")
 
 
 def threads(comm):
