@@ -12,13 +12,22 @@ typedef struct Run {
 
 #define RUN_FAILED 1
 
-/* What the way back could not put back keeps its record, so that green can be tried again. */
+/* What the way back could not put back keeps its record, so that green can be tried again.  When a group that
+ * stays goes at last, the kernel changes affinities once more: their records stay, too. */
 static int run_keep_record(Run *run, const Op *op, const char *live, int error) {
         _cleanup_free_ char *why = NULL;
         int r = util_asprintf(&why, "could not be put back to %s (%s)", op->target,
                 error == -EBADMSG ? "it reads otherwise" : strerrordesc_np(-error));
 
-        return r ?: record_left(&run->sw->in_force, &op->step, live, why);
+        r = r ?: record_left(&run->sw->in_force, &op->step, live, why);
+        for (size_t i = 0; r >= 0 && op->step.phase == PHASE_CGROUP && i < run->sw->n_ops; i++) {
+                const Op *other = &run->sw->ops[i];
+
+                if (other->back && other->step.flags & STEP_VOLATILE && other->step.phase != PHASE_CGROUP)
+                        r = record_left(&run->sw->in_force, &other->step, other->target,
+                                "a control group could not be put back");
+        }
+        return r;
 }
 
 /* The record of the mode tells that the kernel refused this one. */
@@ -56,8 +65,8 @@ static int run_degrade(Run *run, const Op *op, const char *live, int error) {
 static bool op_is_required(const Op *op, int error) {
         if (op->step.flags & STEP_TOLERANT && error_is_refusal(error))
                 return false;
-        /* A slice that somebody works in stays. */
-        if (op->back && op->step.flags & STEP_RECREATE && error == -EBUSY)
+        /* A group that somebody works in stays. */
+        if (op->back && op->step.phase == PHASE_CGROUP && error == -EBUSY)
                 return false;
         return op->step.flags & STEP_REQUIRED;
 }

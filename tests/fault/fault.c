@@ -305,7 +305,7 @@ static bool is_refusal(int error) {
 static bool op_undoes(const Op *op, int error) {
         if (op->step.flags & STEP_TOLERANT && is_refusal(error))
                 return false;
-        if (op->back && op->step.flags & STEP_RECREATE && error == -EBUSY)
+        if (op->back && op->step.phase == PHASE_CGROUP && error == -EBUSY)
                 return false;
         return op->step.flags & STEP_REQUIRED;
 }

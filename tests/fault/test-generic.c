@@ -227,7 +227,7 @@ static void test_reads(void **state) {
 }
 
 static void test_killed(void **state) {
-        fault_kill(*state, 5);
+        fault_kill(*state, 13);
 }
 
 static void test_journal(void **state) {

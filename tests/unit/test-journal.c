@@ -2,6 +2,8 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "journal.h"
@@ -326,6 +328,58 @@ static void test_failures(void **state) {
         }
 }
 
+/* A file system that is full takes a part of the record: it is cut off again. */
+static void test_full(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+        struct rlimit old, small;
+        struct stat st, after;
+
+        assert_int_equal(journal_commit(f->journal, sw, "abc", "ops"), 0);
+        assert_int_equal(stat(f->file, &st), 0);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+        signal(SIGXFSZ, SIG_IGN);
+        for (rlim_t room = 0; room < 200; room += 19) {
+                int begun, committed;
+
+                small = (struct rlimit){ (rlim_t) st.st_size + room, old.rlim_max };
+                assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+                begun = journal_begin(f->journal, sw);
+                small.rlim_cur = room;
+                assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+                committed = journal_commit(f->journal, sw, "abd", "ops");
+                assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+                assert_int_equal(begun, -EFBIG);
+                assert_int_equal(committed, -EFBIG);
+                assert_int_equal(stat(f->file, &after), 0);
+                assert_int_equal(after.st_size, st.st_size);
+                assert_int_equal(reopen(f, BOOT), 0);
+                assert_null(journal_problem(f->journal));
+                assert_string_equal(journal_profile_sha256(f->journal), "abc");
+        }
+        signal(SIGXFSZ, SIG_DFL);
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+}
+
+/* One that a later version wrote is kept beside: it may tell what this one cannot. */
+static void test_version(void **state) {
+        Fixture *f = *state;
+        static const char data[] = "{\"format\":\"rtisold-journal\",\"version\":2,\"boot_id\":\"" BOOT "\"}";
+        char line[256];
+        uint64_t sum = 0xcbf29ce484222325u;
+
+        for (const char *p = data; *p; p++)
+                sum = (sum ^ (unsigned char) *p) * 0x100000001b3u;
+        snprintf(line, sizeof(line), "{\"sum\":\"%016llx\",\"data\":%s}\nsomething else\n",
+                (unsigned long long) sum, data);
+        write_file(f->file, line, strlen(line));
+        assert_int_equal(reopen(f, BOOT), 1);
+        assert_string_equal(journal_mode(f->journal), "green");
+        assert_non_null(strstr(journal_problem(f->journal), "version"));
+        assert_non_null(strstr(journal_problem(f->journal), "journal.unusable-1"));
+        assert_int_equal(reopen(f, BOOT), 0);
+}
+
 static void test_state(void **state) {
         Fixture *f = *state;
         _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
@@ -366,6 +420,8 @@ int main(void) {
                 TEST(test_damaged),
                 TEST(test_boot),
                 TEST(test_failures),
+                TEST(test_full),
+                TEST(test_version),
                 TEST(test_state),
         };
 
