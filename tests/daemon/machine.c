@@ -35,6 +35,7 @@ Machine *machine_new(void) {
         Machine *machine = calloc(1, sizeof(*machine));
 
         assert_non_null(machine);
+        machine->uid = getuid();
         machine->tree = tree_new();
         tree_put_cpus(machine->tree, 1, 4, 1, false);
         tree_fill(machine->tree, tree_lines);
@@ -92,7 +93,6 @@ static int on_access(void *userdata, KfsMoment moment, const char *object, const
         if (file_says(runtime, "fail-twice", object) && !streq(value, "10"))
                 return -EIO;
         note_write(runtime, object, value);
-        /* The write goes through and something else is read then: it has to be undone. */
         return file_says(runtime, "fail", object) ? -EIO : 0;
 }
 
@@ -100,7 +100,7 @@ static int run_daemon(Machine *machine) {
         _cleanup_free_ char *socket = runtime_path(machine->runtime, "private");
         DaemonOptions options = { .paths = { .root = machine->tree->root, .runtime = machine->runtime },
                 .socket = socket,
-                .uid = getuid() };
+                .uid = machine->uid };
         sd_event *event;
         Daemon *daemon;
         int r = sd_event_new(&event);

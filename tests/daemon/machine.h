@@ -9,11 +9,12 @@
 /* A daemon of its own process on a tree of files, and a client on its private socket.
  *
  * What the tests tell the daemon from outside goes through files in its runtime folder: `fail` holds the object
- * whose writes fail with EIO, `fail-twice` the same where the undo is to fail too, `hup` the object at whose write
+ * whose writes fail with EIO, `fail-twice` one that takes nothing but 10, `hup` the object at whose write
  * the daemon gets a SIGHUP, `die` the one at whose write it is killed.  Every write is a line of `writes`. */
 typedef struct Machine {
         Tree *tree;
         char *runtime;
+        uid_t uid; /* who may use the daemon's socket */
         pid_t pid; /* of the daemon, 0 where none runs */
         sd_bus *bus;
 } Machine;

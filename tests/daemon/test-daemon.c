@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "machine.h"
@@ -60,6 +61,7 @@ static void test_errors(void **state) {
                 { "all", "[cpuset rt]\ncpus = 0-3\n", NULL, RTISOL_ERROR_REFUSED, "housekeeping" },
                 { "slow", NULL, "fail", RTISOL_ERROR_FAILED, INTERVAL },
                 { "slow", NULL, "fail", RTISOL_ERROR_FAILED, "Input/output error" },
+                { "slow", NULL, "fail", RTISOL_ERROR_FAILED, "undone" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -113,6 +115,27 @@ static void test_restart_adopts(void **state) {
                 assert_set_mode(machine, "green");
                 assert_machine(machine, "green", "1");
         }
+}
+
+/* The undo fails too: that has a name of its own, and green goes on trying. */
+static void test_incomplete(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *error = NULL, *message = NULL;
+
+        tree_put(machine->tree, "/etc/rtisold/profiles/two.ini",
+                "[sysctl]\nvm.stat_interval = 10\nvm.swappiness = 10\n");
+        tree_put(machine->tree, "/proc/sys/vm/swappiness", "60\n");
+        machine_start(machine);
+        machine_tell(machine, "fail", "/proc/sys/vm/swappiness");
+        machine_tell(machine, "fail-twice", INTERVAL);
+        error = machine_set_mode(machine, &message, "two", NULL);
+        if (!error || !streq(error, RTISOL_ERROR_FAILED_INCOMPLETE) || !strstr(message, INTERVAL))
+                fail_msg("%s: %s", error ?: "no error", message ?: "");
+        assert_machine(machine, "green", "10");
+        machine_tell(machine, "fail", "");
+        machine_tell(machine, "fail-twice", "");
+        assert_set_mode(machine, "green");
+        assert_machine(machine, "green", "1");
 }
 
 /* Killed in a switch from A to B: back to A. */
@@ -301,6 +324,112 @@ static void test_many_requests(void **state) {
         assert_int_equal(machine_writes(machine, INTERVAL), 21);
 }
 
+#define PARTITION "/sys/fs/cgroup/rtisol.slice/rtisol-rt.slice/cpuset.cpus.partition"
+
+static char *drift_of(Machine *machine) {
+        sd_bus_message *reply = NULL;
+        const char *step, *wanted, *live, *writer;
+        char *text = strdup("");
+
+        assert_true(sd_bus_get_property(machine->bus, NULL, RTISOL_OBJECT, RTISOL_INTERFACE, "Drift", NULL,
+                            &reply, "a(ssss)") >= 0);
+        assert_true(sd_bus_message_enter_container(reply, 'a', "(ssss)") >= 0);
+        while (sd_bus_message_read(reply, "(ssss)", &step, &wanted, &live, &writer) > 0) {
+                char *longer;
+
+                assert_int_equal(util_asprintf(&longer, "%s%s=%s ", text, step, live), 0);
+                free(text);
+                text = longer;
+        }
+        sd_bus_message_unref(reply);
+        return text;
+}
+
+static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        (*(unsigned *) userdata)++;
+        return 0;
+}
+
+static bool await_signals(Machine *machine, const unsigned *n, unsigned wanted) {
+        for (int i = 0; i < 100 && *n < wanted; i++) {
+                while (sd_bus_process(machine->bus, NULL) > 0)
+                        ;
+                if (*n < wanted)
+                        (void) sd_bus_wait(machine->bus, 50000);
+        }
+        return *n >= wanted;
+}
+
+/* A partition that turns invalid is noticed without anybody asking, reported, and not fought. */
+static void test_drift(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *before = NULL, *after = NULL, *live = NULL, *mended = NULL;
+        unsigned signals = 0, writes;
+
+        machine_start(machine);
+        assert_set_mode(machine, "set");
+        before = drift_of(machine);
+        assert_string_equal(before, "");
+        assert_true(
+                sd_bus_match_signal(machine->bus, NULL, NULL, RTISOL_OBJECT,
+                        "org.freedesktop.DBus.Properties", "PropertiesChanged", on_changed, &signals) >= 0);
+        while (sd_bus_process(machine->bus, NULL) > 0)
+                ;
+        signals = 0;
+        writes = machine_writes(machine, NULL);
+        tree_put(machine->tree, PARTITION, "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n");
+        assert_true(await_signals(machine, &signals, 1));
+        after = drift_of(machine);
+        if (!strstr(after, "cpuset/rt/partition=isolated invalid (Cpu list in cpuset.cpus not exclusive)"))
+                fail_msg("drift: %s", after);
+        live = machine_read(machine, PARTITION);
+        assert_string_equal(live, "isolated invalid (Cpu list in cpuset.cpus not exclusive)");
+        assert_int_equal(machine_writes(machine, NULL), writes);
+        assert_set_mode(machine, "set");
+        mended = machine_read(machine, PARTITION);
+        assert_string_equal(mended, "isolated");
+}
+
+/* One switch, one signal for all that it changed, and progress on the way. */
+static void test_signals(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        unsigned changed = 0, progress = 0;
+
+        machine_start(machine);
+        assert_true(
+                sd_bus_match_signal(machine->bus, NULL, NULL, RTISOL_OBJECT,
+                        "org.freedesktop.DBus.Properties", "PropertiesChanged", on_changed, &changed) >= 0);
+        assert_true(sd_bus_match_signal(machine->bus, NULL, NULL, RTISOL_OBJECT, RTISOL_INTERFACE,
+                            "Progress", on_changed, &progress) >= 0);
+        assert_set_mode(machine, "quick");
+        assert_true(await_signals(machine, &changed, 1));
+        assert_int_equal(changed, 1);
+        assert_int_equal(progress, 1);
+}
+
+/* Somebody else is turned away at the door. */
+static void test_peer_credentials(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *path = NULL;
+        struct stat st;
+
+        machine_start(machine);
+        assert_int_equal(util_asprintf(&path, "%s/private", machine->runtime), 0);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+        (void) machine_end(machine, SIGTERM);
+        machine->uid = getuid() + 1;
+        machine_start(machine);
+        {
+                char *mode = NULL;
+                int r = sd_bus_get_property_string(
+                        machine->bus, NULL, RTISOL_OBJECT, RTISOL_INTERFACE, "Mode", NULL, &mode);
+
+                assert_null(mode);
+                assert_true(r < 0);
+        }
+}
+
 static void test_state_file(void **state) {
         _cleanup_machine_ Machine *machine = machine_new();
         _cleanup_free_ char *green = NULL, *quick = NULL;
@@ -320,6 +449,7 @@ int main(void) {
                 cmocka_unit_test(test_errors),
                 cmocka_unit_test(test_options),
                 cmocka_unit_test(test_restart_adopts),
+                cmocka_unit_test(test_incomplete),
                 cmocka_unit_test(test_killed_in_switch),
                 cmocka_unit_test(test_boot_mode),
                 cmocka_unit_test(test_boot_mode_once),
@@ -329,6 +459,9 @@ int main(void) {
                 cmocka_unit_test(test_lease_forced),
                 cmocka_unit_test(test_hup_queues),
                 cmocka_unit_test(test_many_requests),
+                cmocka_unit_test(test_drift),
+                cmocka_unit_test(test_signals),
+                cmocka_unit_test(test_peer_credentials),
                 cmocka_unit_test(test_state_file),
         };
 
