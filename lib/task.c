@@ -71,8 +71,10 @@ static int keep_off(TaskPlan *context, const WorldTask *task, const CpuList *fou
                 return r;
         if (r > 0)
                 found = &task->live;
-        /* Green can work out again what came later and is not touched now. */
-        if (r > 0 || (!record && context->was_shut && cpulist_is_subset(found, &context->open)))
+        /* What came later and stays as narrow as it is can be worked out again from what it looks like. */
+        if (r > 0 ||
+                (!record && context->was_shut && cpulist_is_subset(found, &context->open) &&
+                        !cpulist_equal(found, &context->open)))
                 flags |= STEP_UNRECORDED;
         r = backend_keep_off(found, &context->open, &wanted);
         return r ?: add_affinity(context, task, found, &wanted, context->within, flags, NULL);
