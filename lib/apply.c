@@ -8,6 +8,8 @@ typedef struct Run {
         Kfs *kfs;
         Switch *sw;
         ApplyProblems *problems;
+        bool *watched; /* steps of sw->in_force without an op that held before, and may not be lost */
+        size_t n_watched;
 } Run;
 
 #define RUN_FAILED 1
@@ -123,17 +125,43 @@ static bool switch_writes(const Switch *sw, const char *object) {
         return false;
 }
 
-/* Steps without an op hold, as was seen when the switch was planned; but a partition that held may turn
- * invalid by what is done to others.  One that did not and is not written is drift that this switch is not
- * about. */
-static bool step_is_verified(const Run *run, const Step *step) {
+static bool switch_stirs(const Switch *sw) {
+        for (size_t i = 0; i < sw->n_ops; i++)
+                if (sw->ops[i].step.phase == PHASE_CGROUP || sw->ops[i].step.phase == PHASE_TIMERS)
+                        return true;
+        return false;
+}
+
+/* A switch that changes groups or takes CPUs away may cost others their partition or their affinity.  What has
+ * drifted before is not this switch's business. */
+static int run_watch(Run *run) {
+        const Steps *steps = &run->sw->in_force;
+
+        run->watched = calloc(steps->n + 1, sizeof(bool));
+        if (!run->watched)
+                return -ENOMEM;
+        run->n_watched = steps->n;
+        for (size_t i = 0; switch_stirs(run->sw) && i < steps->n; i++) {
+                const Step *step = &steps->items[i];
+                _cleanup_free_ char *live = NULL;
+
+                if (!(step->flags & STEP_VOLATILE || step->kind == VALUE_PARTITION) ||
+                        step->flags & STEP_ACTION || step->mechanism != MECHANISM_RUNTIME ||
+                        switch_writes(run->sw, step->object))
+                        continue;
+                run->watched[i] = kfs_read(run->kfs, step->object, &live) >= 0 && step_holds(step, live);
+        }
+        return 0;
+}
+
+static bool step_is_verified(const Run *run, size_t i) {
+        const Step *step = &run->sw->in_force.items[i];
+
         if (step->mechanism != MECHANISM_RUNTIME || step->flags & STEP_ACTION)
                 return false;
         if (problems_find(run->problems, step->object))
                 return false;
-        return step->flags & STEP_VOLATILE ||
-                (step->kind == VALUE_PARTITION && step_holds(step, step->now)) ||
-                switch_writes(run->sw, step->object);
+        return (i < run->n_watched && run->watched[i]) || switch_writes(run->sw, step->object);
 }
 
 static int verify_step(Run *run, const Step *step) {
@@ -154,8 +182,7 @@ static int verify_step(Run *run, const Step *step) {
 
 static int run_verify(Run *run) {
         for (size_t i = 0; i < run->sw->in_force.n; i++) {
-                const Step *step = &run->sw->in_force.items[i];
-                int r = step_is_verified(run, step) ? verify_step(run, step) : 0;
+                int r = step_is_verified(run, i) ? verify_step(run, &run->sw->in_force.items[i]) : 0;
 
                 if (r != 0)
                         return r;
@@ -263,7 +290,7 @@ int apply_switch(Kfs *kfs, Journal *journal, Switch *sw, const char *profile_sha
         ApplyProgress progress, void *userdata, ApplyOutcome *ret_outcome, ApplyProblems *ret_problems) {
         ApplyProblems problems = {};
         ApplyOutcome outcome = APPLY_DONE;
-        Run run = { kfs, sw, &problems };
+        Run run = { kfs, sw, &problems, NULL, 0 };
         int r = apply_recover(kfs, journal, &outcome, &problems);
 
         if (r < 0 || outcome == APPLY_INCOMPLETE)
@@ -278,10 +305,12 @@ int apply_switch(Kfs *kfs, Journal *journal, Switch *sw, const char *profile_sha
                         r = journal_commit(journal, sw, profile_sha256, by);
                 goto finish;
         }
-        r = journal_begin(journal, sw);
+        r = run_watch(&run);
+        r = r ?: journal_begin(journal, sw);
         if (r >= 0)
                 r = run_switch(&run, journal, profile_sha256, by, progress, userdata, &outcome);
 finish:
+        free(run.watched);
         if (r < 0) {
                 apply_problems_done(&problems);
                 return r;

@@ -271,6 +271,19 @@ static void require_sentence(const Run *run, const ApplyProblem *problem, const 
         require(run, advice && strlen(advice) > 10, sentence);
 }
 
+void fault_once(const Fault *fault, Switch *sw, ApplyOutcome *ret_outcome, size_t *ret_problems) {
+        Fault copy = *fault;
+        Run run = { .fault = &copy, .kind = FAULT_NONE, .at = SIZE_MAX };
+
+        copy.sw = sw;
+        run_switch(&run);
+        assert_int_equal(run.result, 0);
+        *ret_outcome = run.outcome;
+        *ret_problems = run.problems.n;
+        run_done(&run);
+        switch_free(sw);
+}
+
 void fault_prepare(Fault *fault, Switch *sw) {
         Run run;
 

@@ -29,6 +29,9 @@ DEFINE_CLEANUP_POINTER(Fault, fault_free)
 Kfs *fault_kfs(const Fault *fault);
 Journal *fault_open_journal(const Fault *fault);
 
+/* Takes another switch, and carries it out on the machine as it is. */
+void fault_once(const Fault *fault, Switch *sw, ApplyOutcome *ret_outcome, size_t *ret_problems);
+
 /* Takes the switch, and what the machine and the journal are now as before; runs it once without a fault.
  * Ends the test where that fails. */
 void fault_prepare(Fault *fault, Switch *sw);

@@ -203,6 +203,62 @@ static void test_there_and_back(void **state) {
                 fail_msg("%s", difference);
 }
 
+/* A switch that writes one object only, of a mode that has all of them. */
+static Switch *make_narrow(const Fault *fault, const char *object, Phase phase) {
+        Switch *sw = make_switch(fault, false);
+        size_t kept = 0;
+
+        for (size_t i = 0; i < sw->n_ops; i++) {
+                if (streq(sw->ops[i].step.object, object))
+                        sw->ops[kept++] = sw->ops[i];
+                else
+                        op_done(&sw->ops[i]);
+        }
+        sw->n_ops = kept;
+        sw->ops[0].step.phase = phase;
+        free(sw->from);
+        sw->from = text("made-up");
+        return sw;
+}
+
+#define PARTITION "/sys/fs/cgroup/rt/cpuset.cpus.partition"
+#define QUEUE "/sys/devices/virtual/workqueue/cpumask"
+
+static void lose_partition(const char *root, const char *object, const char *value) {
+        if (streq(object, QUEUE))
+                put(root, PARTITION, streq(value, "1") ? "isolated invalid (lost)\n" : "isolated\n");
+}
+
+/* What has drifted elsewhere does not fail a switch that has nothing to do with it; what it breaks does. */
+static void test_narrow(void **state) {
+        static const struct {
+                Phase phase;
+                bool drifted, breaks;
+                ApplyOutcome outcome;
+        } table[] = {
+                { PHASE_WORKQUEUE, false, false, APPLY_DONE },
+                { PHASE_WORKQUEUE, true, false, APPLY_DONE },
+                { PHASE_CGROUP, false, false, APPLY_DONE },
+                { PHASE_CGROUP, true, false, APPLY_DONE },
+                { PHASE_CGROUP, false, true, APPLY_UNDONE },
+        };
+        Fault *fault = *state;
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                ApplyOutcome outcome;
+                size_t n_problems;
+
+                snapshot_restore(fault->after, fault->root);
+                put(fault->root, QUEUE, "f\n");
+                if (table[i].drifted)
+                        put(fault->root, PARTITION, "isolated invalid (drifted)\n");
+                fault->kernel = table[i].breaks ? lose_partition : NULL;
+                fault_once(fault, make_narrow(fault, QUEUE, table[i].phase), &outcome, &n_problems);
+                if (outcome != table[i].outcome || n_problems != (outcome == APPLY_UNDONE))
+                        fail_msg("row %zu: outcome %d, %zu problems", i, (int) outcome, n_problems);
+        }
+}
+
 static void test_refused(void **state) {
         for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
                 fault_refuse(*state, errors[i]);
@@ -248,6 +304,7 @@ static void test_undo(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_there_and_back),
+                TEST(test_narrow),
                 BOTH(test_refused),
                 BOTH(test_failed_after),
                 BOTH(test_twisted),
