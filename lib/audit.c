@@ -141,9 +141,10 @@ static int audit_steps(Audit *audit, const Steps *in_force) {
         return 0;
 }
 
-/* What a step of this set says of its mechanism: the state and what is live.  Without such a step nothing was asked. */
-static int audit_set_mechanism(
-        const Audit *audit, const char *set, const char *what, char **ret_live, StepState *ret) {
+/* What a step of this set says of its mechanism: the state and what is live.  Without such a step, what is wanted
+ * holds as the machine was booted, or nothing is. */
+static int audit_set_mechanism(const Audit *audit, const char *set, const char *what, const char *wanted,
+        char **ret_live, StepState *ret) {
         _cleanup_free_ char *id = NULL;
         int r = util_asprintf(&id, "cpuset/%s/%s", set, what);
 
@@ -152,9 +153,9 @@ static int audit_set_mechanism(
         for (size_t i = 0; i < audit->n_steps; i++)
                 if (streq(audit->steps[i].step->id, id)) {
                         *ret = audit->steps[i].state;
-                        return audit_copy(audit->steps[i].live ?: "", ret_live);
+                        return audit_copy(audit->steps[i].live ?: audit->steps[i].step->now ?: "", ret_live);
                 }
-        return audit_copy("", ret_live);
+        return audit_copy(wanted ?: "", ret_live);
 }
 
 static int audit_set(Audit *audit, const StepSet *record, AuditSet *ret) {
@@ -168,10 +169,12 @@ static int audit_set(Audit *audit, const StepSet *record, AuditSet *ret) {
         r = r ?: audit_copy(record->cpus, &ret->cpus);
         r = r ?: audit_copy(record->nohz, &ret->nohz_wanted);
         r = r ?: audit_copy(record->rt_push_pull, &ret->push_pull_wanted);
-        r = r ?: audit_set_mechanism(audit, record->name, "nohz", &ret->nohz_live, &ret->nohz_state);
         r = r
                 ?: audit_set_mechanism(
-                           audit, record->name, "rt_push_pull", &ret->push_pull_live, &ret->push_pull_state);
+                           audit, record->name, "nohz", record->nohz, &ret->nohz_live, &ret->nohz_state);
+        r = r
+                ?: audit_set_mechanism(audit, record->name, "rt_push_pull", record->rt_push_pull,
+                           &ret->push_pull_live, &ret->push_pull_state);
         if (r < 0)
                 return r;
         if (streq(record->partition, "none"))
