@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -65,20 +66,30 @@ static void lease_discard(int fd) {
                 ;
 }
 
-static int on_lease_event(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        _cleanup_(lease_freep) Lease *lease = NULL;
-        Lease *candidate = userdata;
-        Leases *leases = candidate->leases;
+static void lease_end(Lease *over) {
+        _cleanup_(lease_freep) Lease *lease = over;
+        Leases *leases = lease->leases;
 
-        if (!(revents & (EPOLLHUP | EPOLLERR))) {
-                lease_discard(fd);
-                return 0;
-        }
-        lease = candidate;
         leases_forget(leases, lease);
         lease_remove_files(lease);
         leases->released(leases->userdata, lease);
+}
+
+static int on_lease_event(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        if (revents & (EPOLLHUP | EPOLLERR))
+                lease_end(userdata);
+        else
+                lease_discard(fd);
         return 0;
+}
+
+void leases_settle(Leases *leases) {
+        for (size_t i = leases->n; i-- > 0;) {
+                struct pollfd pollfd = { .fd = leases->items[i]->fd };
+
+                if (poll(&pollfd, 1, 0) > 0 && pollfd.revents & (POLLHUP | POLLERR))
+                        lease_end(leases->items[i]);
+        }
 }
 
 static int lease_new(Leases *leases, unsigned id, const char *mode, const char *why, Lease **ret) {

@@ -36,6 +36,9 @@ int leases_add(Leases *leases, const char *mode, const char *why, unsigned pid, 
 /* Ends all leases; nobody is called. */
 void leases_drop(Leases *leases);
 
+/* Ends now what is over and was not heard of yet. */
+void leases_settle(Leases *leases);
+
 size_t leases_count(const Leases *leases);
 const Lease *leases_get(const Leases *leases, size_t i);
 

@@ -38,8 +38,10 @@ static int manager_confirmed(Manager *manager, const Request *request, Outcome *
 /* A mode that somebody leases is not taken away without force; the mode asked for is then where the last
  * release leads to only if it is the leased one itself. */
 static int manager_check_leases(Manager *manager, const Request *request, Outcome *ret) {
-        const Lease *lease = leases_get(manager->leases, 0);
+        const Lease *lease;
 
+        leases_settle(manager->leases);
+        lease = leases_get(manager->leases, 0);
         if (!lease || request->force || streq(lease->mode, request->mode))
                 return 0;
         return refuse(ret, "Mode %s is leased by process %u%s%s%s; --force ends its lease.", lease->mode,
@@ -49,8 +51,11 @@ static int manager_check_leases(Manager *manager, const Request *request, Outcom
 static void manager_settle_leases(Manager *manager, const char *mode) {
         const Lease *lease = leases_get(manager->leases, 0);
 
-        if (!lease)
+        if (!lease) {
+                /* A release that waits in the queue has nothing to go back to any more. */
+                (void) leases_set_base(manager->leases, NULL);
                 return;
+        }
         if (streq(lease->mode, mode)) {
                 (void) leases_set_base(manager->leases, mode);
                 return;
@@ -96,18 +101,20 @@ static int manager_do_lease(Manager *manager, const Request *request, Outcome *r
         _cleanup_free_ char *before = strdup(journal_mode(manager->journal));
         const char *mode = *request->mode ? request->mode : before;
         SwitchRequest sw = { .mode = mode, .by = request->by };
-        const Lease *other = leases_get(manager->leases, 0);
+        const Lease *other;
         int r;
 
         if (!before)
                 return -ENOMEM;
+        leases_settle(manager->leases);
+        other = leases_get(manager->leases, 0);
         if (other && !streq(other->mode, mode))
                 return refuse(ret, "Mode %s is leased by process %u already; %s has to wait.", other->mode,
                         other->pid, mode);
         r = manager_switch(manager, &sw, request->why, ret);
         if (r < 0 || ret->kind != OUTCOME_DONE)
                 return r;
-        if (!other) {
+        if (!leases_base(manager->leases)) {
                 r = leases_set_base(manager->leases, before);
                 if (r < 0)
                         return r;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <dirent.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -430,6 +431,78 @@ static void test_peer_credentials(void **state) {
         }
 }
 
+static unsigned count_descriptors(pid_t pid) {
+        _cleanup_free_ char *path = NULL;
+        struct dirent *entry;
+        unsigned n = 0;
+        DIR *directory;
+
+        assert_int_equal(util_asprintf(&path, "/proc/%d/fd", pid), 0);
+        directory = opendir(path);
+        assert_non_null(directory);
+        while ((entry = readdir(directory)))
+                n += entry->d_name[0] != '.';
+        (void) closedir(directory);
+        return n;
+}
+
+/* Neither switches nor leases nor clients leave a descriptor behind. */
+static void test_no_leaks(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        unsigned before, after;
+
+        machine_start(machine);
+        assert_set_mode(machine, "set");
+        assert_set_mode(machine, "green");
+        before = count_descriptors(machine->pid);
+        for (int i = 0; i < 50; i++) {
+                _cleanup_free_ char *error = NULL;
+                _cleanup_close_ int fd = -1;
+
+                assert_set_mode(machine, i % 2 ? "set" : "slow");
+                assert_set_mode(machine, "green");
+                fd = machine_lease(machine, "quick", "", &error);
+                assert_true(fd >= 0);
+        }
+        for (int i = 0; i < 100; i++) {
+                _cleanup_free_ char *leases = machine_leases(machine);
+
+                if (!*leases)
+                        break;
+                (void) usleep(20000);
+        }
+        after = count_descriptors(machine->pid);
+        if (after != before)
+                fail_msg("%u descriptors before, %u after", before, after);
+}
+
+/* A journal that nobody can read does not keep the daemon down. */
+static void test_damaged_journal(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *path = NULL;
+        struct dirent *entry;
+        DIR *directory;
+
+        machine_start(machine);
+        assert_set_mode(machine, "quick");
+        (void) machine_end(machine, SIGTERM);
+        assert_int_equal(util_asprintf(&path, "%s/journal", machine->runtime), 0);
+        directory = opendir(path);
+        assert_non_null(directory);
+        while ((entry = readdir(directory))) {
+                _cleanup_free_ char *file = NULL;
+
+                assert_int_equal(util_asprintf(&file, "/runtime/journal/%s", entry->d_name), 0);
+                if (entry->d_name[0] != '.')
+                        tree_put(machine->tree, file, "{ this is no journal\n");
+        }
+        (void) closedir(directory);
+        machine_start(machine);
+        assert_machine(machine, "green", "10");
+        assert_set_mode(machine, "slow");
+        assert_machine(machine, "slow", "20");
+}
+
 static void test_state_file(void **state) {
         _cleanup_machine_ Machine *machine = machine_new();
         _cleanup_free_ char *green = NULL, *quick = NULL;
@@ -462,6 +535,8 @@ int main(void) {
                 cmocka_unit_test(test_drift),
                 cmocka_unit_test(test_signals),
                 cmocka_unit_test(test_peer_credentials),
+                cmocka_unit_test(test_no_leaks),
+                cmocka_unit_test(test_damaged_journal),
                 cmocka_unit_test(test_state_file),
         };
 

@@ -230,11 +230,37 @@ static void test_forgets(void **state) {
         place_end(&place);
 }
 
+/* What others did to known objects is not fought because something new came; interrupts are, since a device that
+ * was reset has its old numbers. */
+static void test_scope(void **state) {
+        static const struct {
+                SwitchScope scope;
+                const char *interval, *irq;
+        } table[] = { { SCOPE_NEW, "7", "0" }, { SCOPE_CPUS, "10", "0" }, { SCOPE_ALL, "10", "0" } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_free_ char *interval = NULL, *irq = NULL;
+                Place place;
+
+                place_start(&place, SET "[sysctl]\nvm.stat_interval = 10\n");
+                tree_put(place.machine->tree, "/proc/sys/vm/stat_interval", "7\n");
+                tree_put(place.machine->tree, "/proc/irq/25/smp_affinity_list", "2\n");
+                assert_int_equal(manager_mend(place.manager, table[i].scope), 0);
+                run_events(&place);
+                interval = machine_read(place.machine, "/proc/sys/vm/stat_interval");
+                irq = machine_read(place.machine, "/proc/irq/25/smp_affinity_list");
+                if (!streq(interval, table[i].interval) || !streq(irq, table[i].irq))
+                        fail_msg("row %zu: interval %s, irq %s", i, interval, irq);
+                place_end(&place);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_exec),
                 cmocka_unit_test(test_threads),
                 cmocka_unit_test(test_forgets),
+                cmocka_unit_test(test_scope),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
