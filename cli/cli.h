@@ -15,6 +15,7 @@ typedef enum Exit {
         EXIT_NO_DAEMON = 7, /* or not permitted */
         EXIT_FINDING = 8,
         EXIT_INCOMPLETE = 9,
+        EXIT_NOT_REACHED = 255,
 } Exit;
 
 /* Which options a verb takes, as bits. */
@@ -31,6 +32,7 @@ typedef enum CliOption {
         OPTION_CPU = 1 << 9,
         OPTION_WATCH = 1 << 10,
         OPTION_WAIT = 1 << 11,
+        OPTION_HOST = 1 << 12, /* of every verb */
 } CliOption;
 
 struct Verb;
@@ -43,6 +45,7 @@ typedef struct Cli {
         unsigned options; /* CliOption bits that were given */
         const char *root; /* or NULL: the live machine */
         const char *cpu;  /* --cpu */
+        const char *host; /* -H, or NULL */
         unsigned confirm; /* seconds */
         bool colour;      /* standard output is a terminal that wants colours */
         bool help, version;

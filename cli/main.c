@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "config.h"
 #include "options.h"
+#include "remote.h"
 
 static const Verb verbs[] = {
         { "mode", "[NAME]", 0, 1,
@@ -45,6 +46,7 @@ static void print_help(void) {
         printf("\nOptions of every verb:\n"
                "  -h --help                   this, or the help of a verb\n"
                "     --version                print the version\n"
+               "  -H --host HOST              run the verb there, over ssh\n"
                "\nrtisoctl VERB --help tells the options of a verb.\n"
                "\nExit codes: 0 every required part holds, 1 refused or failed before the first write, 2 "
                "usage or a\n"
@@ -61,7 +63,7 @@ static void print_verb_help(const Verb *verb) {
         if (verb->details)
                 printf("%s\n", verb->details);
         printf("\nOptions:\n");
-        options_print(verb->options);
+        options_print(verb->options | OPTION_HOST);
 }
 
 static int usage_verb(const char *name) {
@@ -87,7 +89,7 @@ static int check_arguments(const Cli *cli) {
                         cli->arguments[verb->max_arguments], verb->name, verb->arguments);
                 return EXIT_USAGE;
         }
-        return options_check(cli->options, verb->options, verb->name);
+        return options_check(cli->options, verb->options | OPTION_HOST, verb->name);
 }
 
 static bool wants_colour(void) {
@@ -142,5 +144,7 @@ int main(int argc, char **argv) {
                 return EXIT_HOLDS;
         }
         r = check_arguments(&cli);
-        return r != EXIT_HOLDS ? r : run_verb(&cli);
+        if (r != EXIT_HOLDS)
+                return r;
+        return cli.host ? remote_run(&cli) : run_verb(&cli);
 }

@@ -26,6 +26,7 @@ static const struct OptionInfo {
         { OPTION_NO_DISTURB, 0, "no-disturb", NULL, "leave out steps that disturb other CPUs" },
         { OPTION_CONFIRM, 0, "confirm", "SECONDS", "go back by itself unless `mode --confirmed` follows" },
         { OPTION_CONFIRMED, 0, "confirmed", NULL, "keep the mode that waits to be confirmed" },
+        { OPTION_HOST, 'H', "host", "HOST", "run the verb there, over ssh" },
 };
 
 static const struct OptionInfo *option_find(unsigned bit) {
@@ -60,6 +61,36 @@ int options_check(unsigned given, unsigned allowed, const char *verb) {
         return EXIT_USAGE;
 }
 
+/* What an option was given, or NULL for a flag; number is room for one. */
+static const char *option_value(const Cli *cli, unsigned bit, char number[static 16]) {
+        switch (bit) {
+        case OPTION_ROOT: return cli->root;
+        case OPTION_CPU: return cli->cpu;
+        case OPTION_CONFIRM: (void) snprintf(number, 16, "%u", cli->confirm); return number;
+        default: return NULL;
+        }
+}
+
+int options_to_words(const Cli *cli, char ***ret) {
+        _cleanup_strv_ char **words = NULL;
+
+        for (size_t i = 0; i < ARRAY_SIZE(infos); i++) {
+                char number[16];
+                const char *value = option_value(cli, infos[i].bit, number);
+                _cleanup_free_ char *word = NULL;
+                int r;
+
+                if (!(cli->options & infos[i].bit) || infos[i].bit == OPTION_HOST)
+                        continue;
+                r = util_asprintf(&word, "--%s%s%s", infos[i].name, value ? "=" : "", value ?: "");
+                r = r ?: util_strv_push(&words, word);
+                if (r < 0)
+                        return r;
+        }
+        *ret = TAKE_PTR(words);
+        return 0;
+}
+
 static int take_confirm(const char *argument, Cli *cli) {
         if (util_parse_unsigned(argument, &cli->confirm) == 0 && cli->confirm > 0)
                 return EXIT_HOLDS;
@@ -72,6 +103,7 @@ static int take_option(const struct OptionInfo *info, const char *argument, Cli 
         switch (info->bit) {
         case OPTION_ROOT: cli->root = argument; break;
         case OPTION_CPU: cli->cpu = argument; break;
+        case OPTION_HOST: cli->host = argument; break;
         case OPTION_CONFIRM: return take_confirm(argument, cli);
         default: break;
         }
@@ -118,13 +150,15 @@ int options_parse(int argc, char **argv, Cli *cli) {
 
         fill_long_options(options);
         opterr = 0;
-        while (r == EXIT_HOLDS && (c = getopt_long(argc, argv, ":hv", options, NULL)) >= 0) {
+        while (r == EXIT_HOLDS && (c = getopt_long(argc, argv, ":hvH:", options, NULL)) >= 0) {
                 if (c == HELP)
                         cli->help = true;
                 else if (c == VERSION)
                         cli->version = true;
                 else if (c == 'v')
                         cli->options |= OPTION_VERBOSE;
+                else if (c == 'H')
+                        r = take_option(option_find(OPTION_HOST), optarg, cli);
                 else if (c >= VALUE_BASE)
                         r = take_option(&infos[c - VALUE_BASE], optarg, cli);
                 else

@@ -10,3 +10,5 @@ int options_parse(int argc, char **argv, Cli *cli);
 int options_check(unsigned given, unsigned allowed, const char *verb);
 /* Prints a line for each. */
 void options_print(unsigned options);
+/* The options that were given, as words; all but the host. */
+int options_to_words(const Cli *cli, char ***ret);

@@ -181,11 +181,22 @@ static json_t *task_record(const Audit *audit, const WorldTask *task, unsigned c
                 audit_task_is_expected(audit, task, cpu));
 }
 
-static json_t *irq_record(const WorldIrq *irq, unsigned cpu) {
+/* Did the kernel refuse to move it when the mode was entered? */
+static bool irq_is_refused(const Audit *audit, const WorldIrq *irq) {
+        char id[64];
+
+        (void) snprintf(id, sizeof(id), "irq/%u/affinity", irq->irq);
+        for (size_t i = 0; i < audit->n_steps; i++)
+                if (audit->steps[i].state == STATE_REFUSED && streq(audit->steps[i].step->id, id))
+                        return true;
+        return false;
+}
+
+static json_t *irq_record(const Audit *audit, const WorldIrq *irq, unsigned cpu) {
         return json_pack("{s:I, s:o, s:o, s:o, s:b, s:I}", "irq", (json_int_t) irq->irq, "name",
                 record_text(irq->name), "affinity", record_cpus(&irq->live), "effective",
                 irq->has_effective ? record_cpus(&irq->effective) : json_null(), "movable",
-                irq->writable && !irq->managed, "count",
+                irq->writable && !irq->managed && !irq_is_refused(audit, irq), "count",
                 (json_int_t) (cpu < irq->n_counts ? irq->counts[cpu] : 0));
 }
 
@@ -207,7 +218,7 @@ static json_t *cpu_irqs_record(const Audit *audit, unsigned cpu) {
         int r = list ? audit_cpu_irqs(audit, cpu, &indexes, &n) : -ENOMEM;
 
         for (size_t i = 0; r >= 0 && i < n; i++)
-                r = json_array_append_new(list, irq_record(&audit->world->irqs[indexes[i]], cpu));
+                r = json_array_append_new(list, irq_record(audit, &audit->world->irqs[indexes[i]], cpu));
         return finish(list, r);
 }
 

@@ -40,28 +40,44 @@ static int planned_make(const Cli *cli, const Machine *machine, const char *mode
                 cli_has(cli, OPTION_NO_DISTURB) ? SWITCH_NO_DISTURB : 0, &planned->sw);
 }
 
+/* The record of a step that the kernel refused for good: it is not tried again while the mode stays, as
+ * apply has it. */
+static const Step *refused_before(const Machine *machine, const Step *step) {
+        const Step *record = steps_find(&machine->state.steps, step->object);
+
+        if (!record || (record->refused != -EIO && record->refused != -EPERM))
+                return NULL;
+        return streq(record->wanted, step->wanted) ? record : NULL;
+}
+
 static json_t *step_record(const Machine *machine, const Step *step, const char *now, const char *wanted,
         bool back, bool write) {
-        return json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:b, s:b}", "id", record_text(step->id),
-                "object", record_text(step->object), "now", record_text(now), "wanted", record_text(wanted),
-                "mechanism", machine_mechanism(machine, step->mechanism), "required",
-                !!(step->flags & STEP_REQUIRED), "disturbs", record_text(step->disturbs ?: ""), "reason",
-                record_text(step->reason ?: ""), "back", back, "write", write);
+        const Step *refused = write ? NULL : refused_before(machine, step);
+        const char *reason = refused ? refused->reason ?: strerror(-refused->refused) : step->reason ?: "";
+
+        return json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:b, s:b, s:b}", "id",
+                record_text(step->id), "object", record_text(step->object), "now", record_text(now),
+                "wanted", record_text(wanted), "mechanism", machine_mechanism(machine, step->mechanism),
+                "required", !!(step->flags & STEP_REQUIRED), "disturbs", record_text(step->disturbs ?: ""),
+                "reason", record_text(reason), "back", back, "write", write, "refused", refused != NULL);
 }
 
 /* What the kernel may change by itself meanwhile is an op too, and is none for the reader while it holds. */
-static bool op_writes(const Op *op) {
-        return op->back || !op->was || !value_holds(op->step.kind, op->was, op->target, op->step.within);
+static bool op_writes(const Machine *machine, const Op *op) {
+        if (op->back || !op->was)
+                return true;
+        return !value_holds(op->step.kind, op->was, op->target, op->step.within) &&
+                !refused_before(machine, &op->step);
 }
 
-static bool is_written(const Switch *sw, const Step *step) {
-        for (size_t i = 0; i < sw->n_ops; i++)
+static bool is_written(const Machine *machine, const Switch *sw, const Step *step) {
+        for (size_t i = 0; sw && i < sw->n_ops; i++)
                 if (streq(sw->ops[i].step.object, step->object))
-                        return op_writes(&sw->ops[i]);
+                        return op_writes(machine, &sw->ops[i]);
         return false;
 }
 
-/* The writes in their order, then what cannot be done now, then what holds already. */
+/* The writes in their order, then the rest in the order of the plan. */
 static json_t *steps_record(const Machine *machine, const Plan *plan, const Switch *sw) {
         json_t *steps = json_array();
         int r = steps ? 0 : -1;
@@ -69,20 +85,17 @@ static json_t *steps_record(const Machine *machine, const Plan *plan, const Swit
         for (size_t i = 0; sw && r == 0 && i < sw->n_ops; i++) {
                 const Op *op = &sw->ops[i];
 
-                if (op_writes(op))
+                if (op_writes(machine, op))
                         r = json_array_append_new(
                                 steps, step_record(machine, &op->step, op->was, op->target, op->back, true));
         }
-        for (int holds = 0; holds < 2; holds++)
-                for (size_t i = 0; r == 0 && i < plan->steps.n; i++) {
-                        const Step *step = &plan->steps.items[i];
+        for (size_t i = 0; r == 0 && i < plan->steps.n; i++) {
+                const Step *step = &plan->steps.items[i];
 
-                        if ((step->mechanism == MECHANISM_RUNTIME) != (holds == 1) ||
-                                (sw && is_written(sw, step)))
-                                continue;
+                if (!is_written(machine, sw, step))
                         r = json_array_append_new(
                                 steps, step_record(machine, step, step->now, step->wanted, false, false));
-                }
+        }
         if (r < 0) {
                 json_decref(steps);
                 return NULL;
@@ -138,17 +151,28 @@ static json_t *plan_record(const Machine *machine, const Planned *planned) {
                 refusals_record(plan));
 }
 
-/* The steps of a record that are (or are not) written, or that cannot be done now. */
-static json_t *select_steps(const json_t *record, bool write, bool runtime) {
+typedef enum Fate { FATE_WRITE, FATE_NOT_NOW, FATE_HOLDS } Fate;
+
+static Fate step_fate(const json_t *step) {
+        if (json_is_true(json_object_get(step, "write")))
+                return FATE_WRITE;
+        if (json_is_true(json_object_get(step, "refused")) ||
+                !streq(record_get(step, "mechanism"), "runtime"))
+                return FATE_NOT_NOW;
+        return FATE_HOLDS;
+}
+
+static json_t *select_steps(const json_t *record, Fate fate) {
         json_t *selected = json_array(), *step;
         size_t i;
 
-        json_array_foreach(json_object_get(record, "steps"), i,
-                step) if (json_is_true(json_object_get(step, "write")) == write &&
-                (write || streq(record_get(step, "mechanism"), "runtime") == runtime)) if (selected &&
-                json_array_append(selected, step) < 0) {
-                json_decref(selected);
-                return NULL;
+        json_array_foreach(json_object_get(record, "steps"), i, step) {
+                if (step_fate(step) != fate)
+                        continue;
+                if (json_array_append(selected, step) < 0) {
+                        json_decref(selected);
+                        return NULL;
+                }
         }
         return selected;
 }
@@ -258,9 +282,9 @@ static int print_sets(const json_t *record) {
 }
 
 static int print_plan(const Cli *cli, const json_t *record) {
-        _cleanup_record_ json_t *writes = select_steps(record, true, true);
-        _cleanup_record_ json_t *not_now = select_steps(record, false, false);
-        _cleanup_record_ json_t *holding = select_steps(record, false, true);
+        _cleanup_record_ json_t *writes = select_steps(record, FATE_WRITE);
+        _cleanup_record_ json_t *not_now = select_steps(record, FATE_NOT_NOW);
+        _cleanup_record_ json_t *holding = select_steps(record, FATE_HOLDS);
         int r;
 
         if (!writes || !not_now || !holding)
