@@ -124,7 +124,7 @@ def a_confirmed_mode_stays():
 
 @case
 def without_a_partition_cgroups_are_left_alone():
-    text = "[profile]\ndescription = kubelet's CPUs\ninclude = base\n[cpuset pods]\ncpus = 2-3\npartition = none\n"
+    text = "[profile]\ndescription = kubelet's CPUs\ninclude = base\n[cpuset rt]\ncpus = 2-3\npartition = none\n"
     with profile("pods", text), allowed_cpus("pods.slice", "2-3"), \
             service("pod", "sleep", "100000", Slice="pods.slice"):
         before, during, whole = {}, {}, snapshot()

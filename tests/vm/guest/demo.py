@@ -10,7 +10,7 @@ import kernel
 from snapshot import diff, snapshot
 
 CPU = 3                                 # the one looked at
-LOAD = ["stress-ng", "--quiet", "--timer", "1", "--sock", "1", "--fork", "1", "--timeout", "600"]
+LOAD = ["stress-ng", "--quiet", "--timer", "1", "--pipe", "1", "--fork", "1", "--timeout", "600"]
 ROUNDS = "6"                            # millions
 
 
