@@ -86,6 +86,17 @@ static int op_undo_action(Kfs *kfs, const Op *op, char **ret_live) {
         return write_patiently(kfs, op->step.object, op->target);
 }
 
+/* A partition that was invalid is asked for again; whether it is one now is for the kernel to say. */
+static int op_undo_invalid(Kfs *kfs, const Op *op, char **ret_live) {
+        _cleanup_free_ char *type = NULL;
+        int r = writable_text(VALUE_PARTITION, op->was, &type);
+
+        r = r ?: kfs_read(kfs, op->step.object, ret_live);
+        if (r < 0 || util_startswith(*ret_live, type))
+                return r;
+        return write_patiently(kfs, op->step.object, type);
+}
+
 int op_undo(Kfs *kfs, const Op *op, char **ret_live) {
         _cleanup_free_ char *value = NULL;
         int r;
@@ -94,6 +105,8 @@ int op_undo(Kfs *kfs, const Op *op, char **ret_live) {
                 return op_undo_action(kfs, op, ret_live);
         if (!op->was)
                 return 0;
+        if (op->step.kind == VALUE_PARTITION && strchr(op->was, ' '))
+                return op_undo_invalid(kfs, op, ret_live);
         r = kfs_read(kfs, op->step.object, ret_live);
         if (r < 0 || value_equal(op->step.kind, *ret_live, op->was))
                 return r;

@@ -308,7 +308,8 @@ int kfs_set(Kfs *kfs, const char *object, ValueKind kind, const char *value, con
         held = value_holds(kind, live, value, within);
         if (!held) {
                 /* An invalid partition is taken for one by way of `member` only. */
-                r = kind == VALUE_PARTITION && strstr(live, "invalid") ? kfs_write(kfs, object, "member") : 0;
+                r = kind == VALUE_PARTITION && strstr(live, "invalid") ? kfs_write(kfs, object, "member")
+                                                                       : 0;
                 r = r < 0 ? r : kfs_write(kfs, object, value);
                 if (r < 0)
                         return r;

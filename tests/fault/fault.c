@@ -500,6 +500,13 @@ static bool run_apart(Run *run, void (*what)(Run *)) {
         return false;
 }
 
+static bool is_tree(const Fault *fault, const Snapshot *expected) {
+        _cleanup_snapshot_ Snapshot *now = snapshot_take(fault->root);
+        _cleanup_free_ char *difference = snapshot_differ(expected, now);
+
+        return !difference;
+}
+
 /* The next start: either all of the mode, or all of what was before. */
 static void recover_and_check(Run *run) {
         _cleanup_run_ Run recovery = { .fault = run->fault, .kind = FAULT_NONE, .at = run->at };
@@ -509,8 +516,11 @@ static void recover_and_check(Run *run) {
         require(&recovery, recovery.result == 0 && recovery.outcome != APPLY_INCOMPLETE,
                 "the recovery failed");
         journal = fault_open_journal(run->fault);
-        if (streq(journal_mode(journal), run->fault->sw->to) && recovery.outcome == APPLY_DONE &&
-                !streq(run->fault->sw->to, run->fault->sw->from)) {
+        /* Of a mode that was mended the journal tells the same before and after; the machine does. */
+        if (recovery.outcome == APPLY_DONE &&
+                (streq(run->fault->sw->to, run->fault->sw->from)
+                                ? is_tree(run->fault, run->fault->after)
+                                : streq(journal_mode(journal), run->fault->sw->to))) {
                 require_tree(run, run->fault->after, "after");
                 require_mode(run, run->fault->sw->to);
         } else {

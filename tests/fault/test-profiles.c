@@ -2,6 +2,7 @@
 #include "fault.h"
 
 #include "../unit/test.h"
+#include "kfs-provider.h"
 #include "machine.h"
 #include "plan.h"
 
@@ -96,6 +97,69 @@ static void test_remote(void **state) {
         there_and_back(*state, MACHINE_REMOTE);
 }
 
+#define PARTITION "/sys/fs/cgroup/rtisol.slice/rtisol-rt.slice/cpuset.cpus.partition"
+
+static int stay_invalid(void *userdata, KfsMoment moment, const char *object, const char *value) {
+        if (moment == KFS_AFTER_WRITE && streq(object, PARTITION) && streq(value, "isolated"))
+                (void) kfs_poke(userdata, PARTITION, "isolated invalid (not exclusive)");
+        return 0;
+}
+
+/* What cannot be mended is invalid afterwards as it was before, and told so. */
+static void lose_partition(const Fault *fault, Kfs *kfs) {
+        _cleanup_kfs_ Kfs *hooked = fault_kfs(fault);
+        _cleanup_journal_ Journal *journal = fault_open_journal(fault);
+        _cleanup_(apply_problems_done) ApplyProblems problems = {};
+        _cleanup_switch_ Switch *sw = NULL;
+        ApplyOutcome outcome;
+
+        assert_int_equal(kfs_write(kfs, PARTITION, "isolated invalid (not exclusive)"), 0);
+        sw = plan(fault, "low-jitter");
+        kfs_hook(hooked, stay_invalid, hooked);
+        assert_int_equal(
+                apply_switch(hooked, journal, sw, "0123", "tests", NULL, NULL, &outcome, &problems), 0);
+        assert_int_equal(outcome, APPLY_UNDONE);
+        assert_int_equal(problems.n, 1);
+        assert_string_equal(problems.items[0].reason, "not exclusive");
+}
+
+/* Drift of every kind is mended whole or not at all, and the values from before the mode stay known. */
+static void mend(MachineKind kind) {
+        static const char *const drift[][2] = {
+                { "/proc/irq/25/smp_affinity_list", "1-3" },
+                { "/proc/irq/default_smp_affinity", "f" },
+                { "/proc/sys/vm/stat_interval", "2" },
+                { "/sys/devices/virtual/workqueue/cpumask", "e" },
+                { "/sys/devices/system/cpu/cpu2/power/pm_qos_resume_latency_us", "0" },
+                { "task/7/107/affinity", "2" },
+        };
+        _cleanup_fault_ Fault *fault = build("mend", kind);
+        _cleanup_snapshot_ Snapshot *before = snapshot_take(fault->root);
+        _cleanup_free_ char *difference = NULL;
+        _cleanup_kfs_ Kfs *kfs = fault_kfs(fault);
+
+        go(fault, "low-jitter", false);
+        for (size_t i = 0; i < ARRAY_SIZE(drift); i++)
+                assert_int_equal(kfs_write(kfs, drift[i][0], drift[i][1]), 0);
+        go(fault, "low-jitter", true);
+        assert_int_equal(kfs_write(kfs, PARTITION, "isolated invalid (not exclusive)"), 0);
+        go(fault, "low-jitter", false);
+        lose_partition(fault, kfs);
+        go(fault, "low-jitter", false);
+        go(fault, "green", false);
+        difference = snapshot_differ(before, fault->after);
+        if (difference)
+                fail_msg("%s", difference);
+}
+
+static void test_mend_local(void **state) {
+        mend(MACHINE_LOCAL);
+}
+
+static void test_mend_remote(void **state) {
+        mend(MACHINE_REMOTE);
+}
+
 /* What could not be undone keeps its record: green puts it back once it can be written again. */
 static void leave_and_mend(MachineKind kind) {
         _cleanup_fault_ Fault *fault = build("low-jitter", kind);
@@ -163,7 +227,7 @@ static void test_across_remote(void **state) {
 }
 
 int main(int argc, char **argv) {
-        struct CMUnitTest tests[2 * ARRAY_SIZE(profiles) + 4];
+        struct CMUnitTest tests[2 * ARRAY_SIZE(profiles) + 6];
         char names[2 * ARRAY_SIZE(profiles)][64];
         size_t n = 0;
 
@@ -178,6 +242,8 @@ int main(int argc, char **argv) {
         }
         tests[n++] = (struct CMUnitTest){ "mode to mode, as 6.1", test_across_local, NULL, NULL, NULL };
         tests[n++] = (struct CMUnitTest){ "mode to mode, as 6.12", test_across_remote, NULL, NULL, NULL };
+        tests[n++] = (struct CMUnitTest){ "drift mended, as 6.1", test_mend_local, NULL, NULL, NULL };
+        tests[n++] = (struct CMUnitTest){ "drift mended, as 6.12", test_mend_remote, NULL, NULL, NULL };
         tests[n++] = (struct CMUnitTest){ "left and mended, as 6.1", test_leave_local, NULL, NULL, NULL };
         tests[n++] = (struct CMUnitTest){ "left and mended, as 6.12", test_leave_remote, NULL, NULL, NULL };
         return cmocka_run_group_tests(tests, NULL, NULL);
