@@ -40,7 +40,9 @@ def the_first_switch_is_seen_to_write():
     with written(daemon()) as files:
         rtisoctl("mode", "low-jitter")
     green()
-    yield "files written, so the next cases can see", len(files) > 3, True
+    yield "interrupts", [f for f in files if f.startswith("/proc/irq")], bool
+    yield "partitions", [f for f in files if "cpuset.cpus.partition" in f], bool
+    yield "tasks", [f for f in files if f.startswith("sched_setaffinity")], bool
 
 
 @case
