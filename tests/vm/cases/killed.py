@@ -4,7 +4,7 @@
 import kernel
 from actors import daemon
 from case import case, full, rtisoctl, run
-from faults import fault, faulty_daemon, forget, objects_of, one_of_each, struck, wait_running
+from faults import fault, faulty_daemon, forget, objects_of, one_of_each, struck, wait_recovered
 from snapshot import diff, snapshot
 
 SETS = {1, 2, 3}
@@ -18,7 +18,7 @@ def kill_at(moment, item, wanted):
     run("rtisoctl", "mode", wanted, check=False)
     hit = struck()
     forget()
-    return hit, wait_running(pid) if hit else ""
+    return hit, wait_recovered(pid) if hit else ""
 
 
 def whole(mode, before):

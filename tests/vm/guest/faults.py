@@ -53,10 +53,12 @@ def struck():
     return not os.path.exists(FAULT)
 
 
-def wait_running(not_pid=0):
-    """Until a new daemon answers."""
-    wait_for("a new daemon", lambda: daemon() not in (0, not_pid), 60)
-    wait_for("it answers", lambda: run("rtisoctl", "mode", check=False).returncode == 0, 60)
+def wait_recovered(killed_pid):
+    """Until the next daemon is ready, which is after its recovery.  rtisoctl
+    alone does not tell: it answers without a daemon too."""
+    wait_for("a new daemon", lambda: daemon() not in (0, killed_pid), 60)
+    wait_for("it is ready", lambda: run(
+        "systemctl", "is-active", "rtisold.service", check=False).stdout.strip() == "active", 90)
     return rtisoctl("mode").strip()
 
 
