@@ -70,7 +70,7 @@ static int numbers_fail(const Expr *expr, const Term *term, const char *p, int e
         if (*p == ' ' || *p == '\t')
                 return expr_fail(expr, column, "\"%s\" has white space inside: a comma goes between terms",
                         term->text);
-        return expr_fail(expr, column, "'%c' does not belong into \"%s\": write %s", *p, term->text,
+        return expr_fail(expr, column, "'%c' does not belong in \"%s\": write %s", *p, term->text,
                 term->argument ? "a number or two, as 0-1" : "a list, as 0-3,8");
 }
 
