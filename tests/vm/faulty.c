@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The daemon with a hook at its door to the kernel, for tests on a real one.
  *
- * FAULT_FILE holds one line, `MOMENT ACTION OBJECT`: `before` or `after` the first write to the object, ACTION
- * is `kill` (SIGKILL) or the number of an errno; OBJECT is a shell pattern.  Every write is logged to
+ * FAULT_FILE holds one line, `MOMENT ACTION OBJECT`: `before` or `after` a write to the object, ACTION is
+ * `kill` (SIGKILL) or the number of an errno; OBJECT is a shell pattern.  Every write is logged to
  * WRITES_FILE, an object a line. */
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -16,15 +16,18 @@
 #define FAULT_FILE RTISOL_RUNTIME_DIR "/fault"
 #define WRITES_FILE RTISOL_RUNTIME_DIR "/writes"
 
-static int fail_as(const char *action) {
-        if (streq(action, "kill")) {
-                (void) kill(getpid(), SIGKILL);
-                (void) pause();
+/* An error stays for as long as the same value is tried; another one, as the undo writes, is let through. */
+static bool is_tried_again(const char *rule, const char *value) {
+        static char known[512], first[512];
+
+        if (!streq(known, rule)) {
+                (void) snprintf(known, sizeof known, "%s", rule);
+                (void) snprintf(first, sizeof first, "%s", value);
         }
-        return -atoi(action);
+        return streq(first, value);
 }
 
-static int on_write(const char *moment, const char *object) {
+static int on_write(const char *moment, const char *object, const char *value) {
         char when[8], action[8], pattern[512];
         FILE *f = fopen(FAULT_FILE, "re");
         int n;
@@ -35,8 +38,12 @@ static int on_write(const char *moment, const char *object) {
         (void) fclose(f);
         if (n != 3 || !streq(when, moment) || fnmatch(pattern, object, 0) != 0)
                 return 0;
-        (void) unlink(FAULT_FILE); /* once: the undo is let through */
-        return fail_as(action);
+        if (streq(action, "kill")) {
+                (void) unlink(FAULT_FILE); /* the next daemon lives */
+                (void) kill(getpid(), SIGKILL);
+                (void) pause();
+        }
+        return is_tried_again(pattern, value) ? -atoi(action) : 0;
 }
 
 static void log_write(const char *object) {
@@ -51,9 +58,9 @@ static void log_write(const char *object) {
 static int on_access(void *userdata, KfsMoment moment, const char *object, const char *value) {
         if (moment == KFS_BEFORE_WRITE) {
                 log_write(object);
-                return on_write("before", object);
+                return on_write("before", object, value);
         }
-        return moment == KFS_AFTER_WRITE ? on_write("after", object) : 0;
+        return moment == KFS_AFTER_WRITE ? on_write("after", object, value) : 0;
 }
 
 static int run(void) {

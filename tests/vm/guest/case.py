@@ -71,8 +71,8 @@ def execute(tap, function):
         tap.skip(name, skip)
     except Exception as error:          # the next case still runs
         output = getattr(error, "stderr", None) or ""
-        tap.line(False, f"{name}: {type(error).__name__} {error}",
-                 (traceback.format_exc() + output).splitlines()[-25:])
+        tap.line(False, f"{name}: {type(error).__name__} {error}".splitlines()[0],
+                 (traceback.format_exc() + output).splitlines()[-40:])
     print(f"# {name}: {time.monotonic() - begin:.1f} s", flush=True)
 
 
