@@ -36,7 +36,7 @@ void apply_problems_done(ApplyProblems *problems);
 int apply_problem_sentence(const ApplyProblem *problem, char **ret);
 
 typedef enum ApplyOutcome {
-        APPLY_DONE,   /* every required part holds; problems lists the degraded ones */
+        APPLY_DONE,   /* every required part holds; problems lists what the kernel refused beside */
         APPLY_UNDONE, /* a required step failed and everything is as before; problems[0] is the failure */
         APPLY_INCOMPLETE, /* undone, but for the objects in problems after the first */
 } ApplyOutcome;
@@ -52,7 +52,7 @@ int apply_switch(Kfs *kfs, Journal *journal, Switch *sw, const char *profile_sha
         ApplyProgress progress, void *userdata, ApplyOutcome *ret_outcome, ApplyProblems *ret_problems);
 
 /* After a restart: undoes the switch that the journal says was under way.  0 with APPLY_DONE where there was
- * none. */
+ * none.  All problems are objects that could not be put back: nothing failed here before them. */
 int apply_recover(Kfs *kfs, Journal *journal, ApplyOutcome *ret_outcome, ApplyProblems *ret_problems);
 
 #pragma GCC visibility pop
