@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -158,6 +159,8 @@ void machine_start(Machine *machine) {
         assert_true(machine->pid >= 0);
         if (machine->pid == 0) {
                 block_signals();
+                /* The daemon must not outlive a test that failed. */
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
                 /* A lease's descriptor must not live on in the daemon. */
                 (void) close_range(3, ~0u, 0);
                 exit(run_daemon(machine));
