@@ -312,7 +312,7 @@ static json_t *vectors_record(const Machine *machine) {
         return json_pack("{s:I, s:I}", "used", (json_int_t) used, "total", (json_int_t) (used + free_ones));
 }
 
-/* Isolated CPUs that nothing drifted on and no finding names. */
+/* Isolated CPUs that nothing drifted on and no finding warns of. */
 static json_t *quiet_record(const Audit *audit) {
         _cleanup_cpulist_ CpuList quiet = {};
 
@@ -321,6 +321,8 @@ static json_t *quiet_record(const Audit *audit) {
         for (size_t i = 0; i < audit->n_findings; i++) {
                 _cleanup_cpulist_ CpuList cpus = {};
 
+                if (streq(audit->findings[i].severity, "info"))
+                        continue;
                 if (audit->findings[i].cpus && cpulist_parse(audit->findings[i].cpus, &cpus, NULL) == 0)
                         cpulist_subtract(&quiet, &cpus);
         }

@@ -111,24 +111,34 @@ static bool irq_belongs_there(const Audit *audit, const AuditStep *step) {
                 cpulist_intersects(&wanted, &audit->isolated);
 }
 
+typedef struct IrqKind {
+        const char *code, *severity, *why, *fix;
+} IrqKind;
+
+static const IrqKind irq_unmovable = { "irq-unmovable", "info",
+        "the kernel does not let anybody move this interrupt",
+        "isolcpus=managed_irq, on the kernel command line keeps it off from the next boot" };
+static const IrqKind irq_pending = { "irq-pending", "info",
+        "it has been moved, and its controller goes on to this CPU until it fires the next time",
+        "nothing to do: effective_affinity follows with the next one" };
+static const IrqKind irq_on_set = { "irq-on-set", "warning",
+        "this interrupt is delivered to an isolated CPU", "rtisoctl mode (again) moves it" };
+
+static const IrqKind *irq_kind(const Audit *audit, const WorldIrq *irq, const AuditStep *step) {
+        if (irq->managed || !irq->writable || (step && step->state == STATE_REFUSED))
+                return &irq_unmovable;
+        return cpulist_intersects(&irq->live, &audit->isolated) ? &irq_on_set : &irq_pending;
+}
+
 static int find_irq(Audit *audit, const WorldIrq *irq, const CpuList *where, const AuditStep *step) {
-        bool unmovable = irq->managed || !irq->writable || (step && step->state == STATE_REFUSED);
-        Finding finding = {};
+        const IrqKind *kind = irq_kind(audit, irq, step);
+        Finding finding = { .code = kind->code, .severity = kind->severity };
         int r = isolated_part(audit, where, &finding.cpus);
 
-        if (r < 0)
-                return r;
-        (void) util_asprintf(&finding.subject, "%u %s", irq->irq, irq->name);
-        finding.code = unmovable ? "irq-unmovable" : "irq-on-set";
-        finding.severity = unmovable ? "info" : "warning";
-        (void) util_asprintf(&finding.why, "%s",
-                unmovable ? "the kernel does not let anybody move this interrupt"
-                          : "this interrupt is delivered to an isolated CPU");
-        (void) util_asprintf(&finding.fix, "%s",
-                unmovable
-                        ? "isolcpus=managed_irq, on the kernel command line keeps it off from the next boot"
-                        : "rtisoctl mode (again) moves it");
-        return finding_add(audit, &finding);
+        r = r ?: util_asprintf(&finding.subject, "%u %s", irq->irq, irq->name);
+        r = r ?: util_asprintf(&finding.why, "%s", kind->why);
+        r = r ?: util_asprintf(&finding.fix, "%s", kind->fix);
+        return finding_add(audit, &finding) ?: r;
 }
 
 static int find_irqs(Audit *audit) {

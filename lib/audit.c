@@ -242,13 +242,19 @@ static bool audit_is_in_slice(const WorldTask *task, const AuditSet *set) {
         return rest && (*rest == '\0' || *rest == '/');
 }
 
+/* Threads that nobody can move, and that go where the workqueues' mask or their interrupt's affinity says.  Others that
+ * nobody can move and that belong to no CPU are rescuers of workqueues: they run when memory is short. */
+static bool follows_a_mask(const WorldTask *task) {
+        return util_startswith(task->comm, "kworker/u") || util_startswith(task->comm, "irq/");
+}
+
 bool audit_task_is_expected(const Audit *audit, const WorldTask *task, unsigned cpu) {
         const AuditSet *set = audit_set_of(audit, cpu);
 
         if (!set)
                 return true;
         if (task->kernel)
-                return task->fixed && cpulist_count(&task->live) == 1;
+                return task->fixed && (cpulist_count(&task->live) == 1 || !follows_a_mask(task));
         return audit_is_in_slice(task, set);
 }
 
