@@ -78,13 +78,38 @@ def the_forwarder_runs_in_the_slice():
 
 @case
 def a_rule_places_what_started_outside():
-    rule = ("[task testpmd]\nmatch = dpdk-testpmd\nset = rt\n"
-            "[task workers]\nmatch = dpdk-testpmd\nset = rt\nthread = rte-worker-*\ncpus = 2-3\n")
-    with drop_in("low-jitter", rule), mode("low-jitter"), service("outside", *testpmd([0, 0])):
-        wait_for("its worker is placed",
-                 lambda: {"2-3"} == {kernel.cpulist(t.affinity) for t in threads("rte-worker")}, 90)
+    """As the rule's CPUs are its, the forwarder asks for them and gets them."""
+    rule = "[task testpmd]\nmatch = dpdk-testpmd\nset = rt\n"
+    with drop_in("low-jitter", rule), mode("low-jitter"), service("outside", *testpmd({2, 3})):
+        wait_for("its worker runs", lambda: threads("rte-worker"), 90)
         yield "the worker's group", [inside(task) for task in threads("rte-worker")], [True]
+        yield "its CPU", [task.affinity for task in threads("rte-worker")], [{3}]
         yield "the main thread's group", [inside(task) for task in threads("dpdk-testpmd")], [True]
+
+
+THREADS = """
+import threading, time
+def name(text):
+    with open("/proc/thread-self/comm", "w") as f:
+        f.write(text)
+def quiet():
+    name("quiet-1")
+    time.sleep(100000)
+name("placed")
+time.sleep(1)
+threading.Thread(target=quiet).start()
+"""
+
+
+@case
+def a_rule_places_a_thread_by_its_name():
+    rule = ("[task placed]\nmatch = placed\nset = rt\n"
+            "[task quiet]\nmatch = placed\nset = rt\nthread = quiet-*\ncpus = 3\n")
+    with drop_in("low-jitter", rule), mode("low-jitter"), service("named", "python3", "-c", THREADS):
+        wait_for("the process is in its slice", lambda: any(map(inside, threads("placed"))), 60)
+        wait_for("the thread is on its CPU",
+                 lambda: [task.affinity for task in threads("quiet")] == [{3}], 60)
+        yield "the thread's group", [inside(task) for task in threads("quiet")], [True]
 
 
 @case
