@@ -5,7 +5,7 @@ import json
 import os
 
 import kernel
-from actors import daemon, drop_in, green, mode, program, service, testpmd, threads
+from actors import daemon, drop_in, green, mode, program, service, testpmd, threads, workers
 from case import case, rtisoctl, run, wait_for
 from snapshot import diff, snapshot
 
@@ -69,11 +69,12 @@ def what_starts_later_stays_off():
 @case
 def the_forwarder_runs_in_the_slice():
     with mode("low-jitter"), service("forwarder", *testpmd(SETS), Slice="rtisol-rt.slice"):
-        wait_for("forwarding threads", lambda: len(threads("rte-worker")) == 2, 60)
-        workers = threads("rte-worker")
-        yield "its group", {inside(task) for task in workers}, {True}
-        yield "where its workers are pinned", [task.affinity for task in workers], [{2}, {3}]
-        yield "and run", [task.cpu for task in workers], [2, 3]
+        wait_for("forwarding threads", lambda: len(workers()) == 2, 60)
+        found = workers()
+        yield "its group", {inside(task) for task in found}, {True}
+        wait_for("both forward", lambda: [task.cpu for task in workers()] == [2, 3], 20)
+        yield "where its workers are pinned", [task.affinity for task in found], [{2}, {3}]
+        yield "and run", [task.cpu for task in workers()], [2, 3]
 
 
 @case
@@ -81,9 +82,9 @@ def a_rule_places_what_started_outside():
     """As the rule's CPUs are its, the forwarder asks for them and gets them."""
     rule = "[task testpmd]\nmatch = dpdk-testpmd\nset = rt\n"
     with drop_in("low-jitter", rule), mode("low-jitter"), service("outside", *testpmd({2, 3})):
-        wait_for("its worker runs", lambda: threads("rte-worker"), 90)
-        yield "the worker's group", [inside(task) for task in threads("rte-worker")], [True]
-        yield "its CPU", [task.affinity for task in threads("rte-worker")], [{3}]
+        wait_for("its worker runs", workers, 90)
+        yield "the worker's group", [inside(task) for task in workers()], [True]
+        yield "its CPU", [task.affinity for task in workers()], [{3}]
         yield "the main thread's group", [inside(task) for task in threads("dpdk-testpmd")], [True]
 
 

@@ -108,11 +108,16 @@ def testpmd(cpus):
     lcores = ",".join([f"0@{first}"] + [f"{n}@{cpu}" for n, cpu in enumerate(workers, 1)])
     return ("sh", "-c", f"sleep 100000 | exec dpdk-testpmd --lcores {lcores} --no-huge --no-pci "
             "--no-telemetry --vdev net_null0 --vdev net_null1 -m 128 "
-            "-- --total-num-mbufs=8192 --no-mlockall --auto-start --forward-mode=io")
+            f"-- --total-num-mbufs=8192 --no-mlockall --auto-start --nb-cores={max(len(workers), 1)}")
+
+
+def workers():
+    """The forwarding threads, as DPDK 22.11 and 24.11 name them."""
+    return threads(("rte-worker", "dpdk-worker"))
 
 
 def threads(comm):
-    """Threads whose name begins with COMM."""
+    """Threads whose name begins with COMM, or one of them."""
     return [task for task in kernel.user_tasks() if task.comm.startswith(comm)]
 
 
