@@ -113,7 +113,7 @@ def testpmd(cpus):
 
 def workers():
     """The forwarding threads, as DPDK 22.11 and 24.11 name them."""
-    return threads(("rte-worker", "dpdk-worker"))
+    return sorted(threads(("rte-worker", "dpdk-worker")), key=lambda task: task.comm)
 
 
 def threads(comm):
