@@ -312,7 +312,12 @@ static json_t *vectors_record(const Machine *machine) {
         return json_pack("{s:I, s:I}", "used", (json_int_t) used, "total", (json_int_t) (used + free_ones));
 }
 
-/* Isolated CPUs that nothing drifted on and no finding warns of. */
+/* What is worth no warning, because it does not come again or hardly ever; an interrupt that nobody can move comes. */
+static bool finding_is_quiet(const Finding *finding) {
+        return streq(finding->severity, "info") && !streq(finding->code, "irq-unmovable");
+}
+
+/* Isolated CPUs that nothing drifted on and nothing that was found disturbs. */
 static json_t *quiet_record(const Audit *audit) {
         _cleanup_cpulist_ CpuList quiet = {};
 
@@ -321,7 +326,7 @@ static json_t *quiet_record(const Audit *audit) {
         for (size_t i = 0; i < audit->n_findings; i++) {
                 _cleanup_cpulist_ CpuList cpus = {};
 
-                if (streq(audit->findings[i].severity, "info"))
+                if (finding_is_quiet(&audit->findings[i]))
                         continue;
                 if (audit->findings[i].cpus && cpulist_parse(audit->findings[i].cpus, &cpus, NULL) == 0)
                         cpulist_subtract(&quiet, &cpus);
