@@ -166,6 +166,9 @@ void machine_start(Machine *machine) {
                 exit(run_daemon(machine));
         }
         machine_connect(machine);
+        /* The socket is there before the daemon has adopted or entered a mode; an answer comes only after. */
+        if (machine->uid == getuid())
+                free(machine_mode(machine));
 }
 
 int machine_end(Machine *machine, int signal) {
