@@ -104,8 +104,7 @@ threading.Thread(target=quiet).start()
 
 @case
 def a_rule_places_a_thread_by_its_name():
-    rule = ("[task placed]\nmatch = placed\nset = rt\n"
-            "[task quiet]\nmatch = placed\nset = rt\nthread = quiet-*\ncpus = 3\n")
+    rule = "[task quiet]\nmatch = placed\nset = rt\nthread = quiet-*\ncpus = 3\n"
     with drop_in("low-jitter", rule), mode("low-jitter"), service("named", "python3", "-c", THREADS):
         wait_for("the process is in its slice", lambda: any(map(inside, threads("placed"))), 60)
         wait_for("the thread is on its CPU",
