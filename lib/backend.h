@@ -82,8 +82,8 @@ const Backend *backend_find(const char *name);
 
 /* Is the mechanism in `require =`?  Then STEP_REQUIRED, else 0. */
 unsigned backend_required(const Profile *profile, ProfileRequire bit);
-/* The CPUs an object with these found CPUs is wanted on: found ∩ housekeeping, or housekeeping when that is
- * empty. */
+/* The CPUs an object with these found CPUs is wanted on: found ∩ housekeeping, or housekeeping when that
+ * is empty. */
 int backend_keep_off(const CpuList *found, const CpuList *housekeeping, CpuList *ret);
 
 /* A step as a backend describes it: the fields of Step, of texts that need not outlive the call. */
@@ -101,22 +101,23 @@ typedef struct StepText {
 
 /* Adds a step; where before and now are NULL, they are those of world->values. */
 int backend_add(const PlanInput *input, Plan *plan, const StepText *text);
-/* Adds a step for a mechanism that is not there (text->mechanism is boot or absent): it is never written.  Of
- * a captured tree that lacks the kernel's own files nothing is known: then it is not required, and its reason
- * says so. */
+/* Adds a step for a mechanism that is not there (text->mechanism is boot or absent): it is never written.
+ * Of a captured tree that lacks the kernel's own files nothing is known: then it is not required, and its
+ * reason says so. */
 int backend_add_missing(const PlanInput *input, Plan *plan, const StepText *text);
 
 /* Is an object there, as far as world_read() saw?  True, too, for what this user may not read. */
 bool backend_present(const World *world, const char *object);
 
-/* Evaluates a CPU expression of a profile's rule, where `set:NAME` gives the sets of the plan.  What is wrong
- * is refused, named by `where` (`irq nic: cpus`), and gives -EINVAL. */
+/* Evaluates a CPU expression of a profile's rule, where `set:NAME` gives the sets of the plan. What is
+ * wrong is refused, named by `where` (`irq nic: cpus`), and gives -EINVAL. */
 int backend_cpus(
         const PlanInput *input, Plan *plan, const char *where, const char *expression, CpuList *ret);
 
 /* The set that a CPU is in, or NULL. */
 const ProfileSet *backend_set_of(const PlanInput *input, unsigned cpu);
 
-/* Adds a mechanism that is there where its file can be read; `missing` and advice are for where it is not. */
+/* Adds a mechanism that is there where its file can be read; `missing` and advice are for where it is
+ * not. */
 int mechanisms_add_file(Mechanisms *mechanisms, Kfs *kfs, const char *name, const char *file,
         Mechanism missing, const char *advice);

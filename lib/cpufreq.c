@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "backend.h"
 
-/* One folder for each group of CPUs that share a clock.  (Documentation/admin-guide/pm/cpufreq.rst; the energy
- * preference: intel_pstate.rst, amd-pstate.rst there) */
+/* One folder for each group of CPUs that share a clock. (Documentation/admin-guide/pm/cpufreq.rst; the
+ * energy preference: intel_pstate.rst, amd-pstate.rst there) */
 #define POLICIES "/sys/devices/system/cpu/cpufreq"
 #define ABSENT "no cpufreq driver: the clock is the firmware's or the hypervisor's business"
 
@@ -127,8 +127,8 @@ static int plan_governor(CpufreqPolicy *policy) {
         return add_value(policy, "governor", "scaling_governor", &text);
 }
 
-/* Written before the governor and given back after it: under the governor `performance` some drivers take no other
- * preference, and set this one by themselves. */
+/* Written before the governor and given back after it: under the governor `performance` some drivers take
+ * no other preference, and set this one by themselves. */
 static int plan_preference(CpufreqPolicy *policy) {
         StepText text = { .wanted = "performance", .flags = STEP_VOLATILE };
 

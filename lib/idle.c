@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "backend.h"
 
-/* The deepest idle state of one CPU by the time it may take to leave it, in µs: `0` is no limit, and `n/a` no delay at
- * all, which only a polling state keeps.  (Documentation/ABI/testing/sysfs-devices-power,
- * Documentation/admin-guide/pm/cpuidle.rst) */
+/* The deepest idle state of one CPU by the time it may take to leave it, in µs: `0` is no limit, and
+ * `n/a` no delay at all, which only a polling state keeps. (Documentation/ABI/testing/sysfs-devices-
+ * power, Documentation/admin-guide/pm/cpuidle.rst) */
 #define CPU "/sys/devices/system/cpu/cpu%u/"
 #define RESUME_LATENCY CPU "power/pm_qos_resume_latency_us"
 #define MAX_STATES 16
@@ -79,7 +79,8 @@ static size_t read_states(const World *world, unsigned cpu, IdleState *states) {
         return n;
 }
 
-/* `C1` is also what a driver calls C1_ACPI, or the shallowest state that is not a polling one, whatever its name. */
+/* `C1` is also what a driver calls C1_ACPI, or the shallowest state that is not a polling one, whatever
+ * its name. */
 static const IdleState *find_state(const IdleState *states, size_t n, const char *name) {
         for (size_t i = 0; i < n; i++) {
                 const char *rest = strncasecmp(states[i].name, name, strlen(name)) == 0

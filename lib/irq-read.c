@@ -39,8 +39,8 @@ static int read_debug(Kfs *kfs, WorldIrq *irq) {
         return 0;
 }
 
-/* A kernel that knows that an interrupt cannot be moved takes the write bits off its file; an older one refuses
- * when it is written. */
+/* A kernel that knows that an interrupt cannot be moved takes the write bits off its file; an older one
+ * refuses when it is written. */
 static int read_writable(Kfs *kfs, WorldIrq *irq) {
         _cleanup_free_ char *object = NULL;
         int r = util_asprintf(&object, "/proc/irq/%u/smp_affinity_list", irq->irq);
@@ -156,9 +156,9 @@ static int parse_header(const char *line, size_t n, unsigned **ret, size_t *ret_
         return 0;
 }
 
-/* The end of the chip's name and the start of what follows the interrupt's number on that chip, which has the kind of
- * trigger behind a dash: `PCI-MSIX-0000:00:05.0   1-edge      virtio1-req.0`.  A name may have blanks; where there is
- * no number, two of them end it. */
+/* The end of the chip's name and the start of what follows the interrupt's number on that chip, which has
+ * the kind of trigger behind a dash: `PCI-MSIX-0000:00:05.0 1-edge virtio1-req.0`. A name may have
+ * blanks; where there is no number, two of them end it. */
 static char *find_chip_end(char *text, char **ret_rest) {
         char *end = text, *gap = strstr(text, "  ");
 

@@ -65,14 +65,10 @@ static bool name_matches(const char *patterns, const char *names) {
         return false;
 }
 
-static const ProfileIrq *find_rule(const IrqContext *context, const WorldIrq *irq, size_t *ret) {
-        const Profile *profile = context->input->profile;
-
+const ProfileIrq *irq_find_rule(const Profile *profile, const WorldIrq *irq) {
         for (size_t i = 0; i < profile->n_irqs; i++)
-                if (name_matches(profile->irqs[i].match, irq->name)) {
-                        *ret = i;
+                if (name_matches(profile->irqs[i].match, irq->name))
                         return &profile->irqs[i];
-                }
         return NULL;
 }
 
@@ -170,8 +166,8 @@ static int plan_keep_off(IrqContext *context, const WorldIrq *irq) {
         return add_irq(context, irq, &text);
 }
 
-/* Older kernels refuse these only when they are written, and every PC has them: the first CPU's timer, and the line
- * that ties the two old controllers together, which never fires. */
+/* Older kernels refuse these only when they are written, and every PC has them: the first CPU's timer,
+ * and the line that ties the two old controllers together, which never fires. */
 static bool irq_is_fixture(const IrqContext *context, const WorldIrq *irq) {
         if (irq->irq == 0 && streq(irq->name, "timer"))
                 return !cpulist_intersects(irq_where(irq), &context->input->isolated);
@@ -180,11 +176,13 @@ static bool irq_is_fixture(const IrqContext *context, const WorldIrq *irq) {
 
 static int plan_irq(IrqContext *context, const WorldIrq *irq) {
         bool keep_off = context->input->profile->keep_irqs && !cpulist_is_empty(&context->input->isolated);
-        size_t rule;
+        const ProfileIrq *found = irq_find_rule(context->input->profile, irq);
 
         if (cpulist_is_empty(&irq->live))
                 return 0; /* it has no affinity file */
-        if (find_rule(context, irq, &rule)) {
+        if (found) {
+                size_t rule = (size_t) (found - context->input->profile->irqs);
+
                 if (irq_movable(irq))
                         return plan_on_set(context, irq, rule);
                 return cpulist_is_subset(irq_where(irq), &context->rules[rule])
@@ -306,8 +304,8 @@ static int irq_plan(const PlanInput *input, Plan *plan) {
         return r < 0 ? r : check_vectors(&context);
 }
 
-/* A balancer may have moved it among the CPUs it was left: what was found is given back all the same.  One that was
- * never moved by a mode is left where somebody put it. */
+/* A balancer may have moved it among the CPUs it was left: what was found is given back all the same. One
+ * that was never moved by a mode is left where somebody put it. */
 static int irq_revert(const Step *step, const char *live, const World *world, char **ret) {
         bool moved = step->kind != VALUE_WITHIN || !step->before ||
                 !value_equal(VALUE_CPULIST, step->before, step->wanted);

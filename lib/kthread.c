@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "backend.h"
+#include "irq.h"
 
 typedef struct KthreadContext {
         const PlanInput *input;
@@ -20,8 +21,8 @@ static int kthread_probe(Kfs *kfs, Mechanisms *mechanisms) {
                            "off the sets at run time");
 }
 
-/* `ksoftirqd/3` on CPU 3 alone: a thread of that CPU's own.  The kernel marks most of them so that nobody can move
- * them; these are the others. */
+/* `ksoftirqd/3` on CPU 3 alone: a thread of that CPU's own. The kernel marks most of them so that nobody
+ * can move them; these are the others. */
 static bool is_per_cpu(const WorldTask *task) {
         const char *slash = strrchr(task->comm, '/');
         unsigned cpu;
@@ -41,8 +42,22 @@ static bool is_excepted(const Profile *profile, const WorldTask *task) {
         return false;
 }
 
-static bool is_kept_off(const Profile *profile, const WorldTask *task) {
-        if (!task->kernel || task->fixed || is_per_cpu(task) || is_excepted(profile, task))
+/* `irq/30-eth0-rx-0`: it goes where its interrupt goes, and that one belongs on a set. */
+static bool serves_rule(const PlanInput *input, const WorldTask *task) {
+        const WorldIrq *irq;
+        unsigned number;
+
+        if (sscanf(task->comm, "irq/%u-", &number) != 1)
+                return false;
+        irq = world_irq(input->world, number);
+        return irq && irq_find_rule(input->profile, irq);
+}
+
+static bool is_kept_off(const PlanInput *input, const WorldTask *task) {
+        const Profile *profile = input->profile;
+
+        if (!task->kernel || task->fixed || is_per_cpu(task) || is_excepted(profile, task) ||
+                serves_rule(input, task))
                 return false;
         return is_rcu_callback(task) ? profile->keep_rcu : profile->keep_kthreads;
 }
@@ -137,7 +152,7 @@ static int kthread_plan(const PlanInput *input, Plan *plan) {
         for (size_t i = 0; r >= 0 && i < input->world->n_tasks; i++) {
                 const WorldTask *task = &input->world->tasks[i];
 
-                if (!cpulist_is_empty(&input->isolated) && is_kept_off(profile, task))
+                if (!cpulist_is_empty(&input->isolated) && is_kept_off(input, task))
                         r = plan_affinity(&context, task);
                 for (size_t j = 0; r >= 0 && task->kernel && j < profile->n_kthreads; j++)
                         if (profile_matches(profile->kthreads[j].match, task->comm)) {
@@ -148,7 +163,8 @@ static int kthread_plan(const PlanInput *input, Plan *plan) {
         return r;
 }
 
-/* The kernel may have widened or narrowed it meanwhile: what was found is given back as long as it is off the sets. */
+/* The kernel may have widened or narrowed it meanwhile: what was found is given back as long as it is off
+ * the sets. */
 static int kthread_revert(const Step *step, const char *live, const World *world, char **ret) {
         char *target = NULL;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "backend.h"
 
-/* `net.ipv4.conf.eth0/100.forwarding` is below net/ipv4/conf/eth0.100; where a slash comes first, slashes part the
- * words and dots are dots.  (sysctl.d(5)) */
+/* `net.ipv4.conf.eth0/100.forwarding` is below net/ipv4/conf/eth0.100; where a slash comes first, slashes
+ * part the words and dots are dots. (sysctl.d(5)) */
 static int make_object(const char *key, char **ret) {
         bool dots_first = key[strcspn(key, "./")] == '.';
         _cleanup_free_ char *object = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "backend.h"
 
-/* What no profile may write: it would take away CPUs, memory, devices or the way to the machine, or what was there
- * could not be given back.  A prefix that ends in a slash means all below it; a name alone means that file
- * anywhere. */
+/* What no profile may write: it would take away CPUs, memory, devices or the way to the machine, or what
+ * was there could not be given back. A prefix that ends in a slash means all below it; a name alone means
+ * that file anywhere. */
 static const struct {
         const char *prefix, *name, *why;
 } denied[] = {
@@ -38,8 +38,9 @@ static const struct {
         { NULL, "unbind", "it takes a device from its driver" },
 };
 
-/* The one file of debugfs that a profile may write: how willingly the kernel lets go of a CPU, on kernels that can
- * change it (Documentation/admin-guide/kernel-parameters.txt, preempt=).  It reads `none voluntary (full)`. */
+/* The one file of debugfs that a profile may write: how willingly the kernel lets go of a CPU, on kernels
+ * that can change it (Documentation/admin-guide/kernel-parameters.txt, preempt=). It reads `none
+ * voluntary (full)`. */
 #define PREEMPT "/sys/kernel/debug/sched/preempt"
 
 static const char *deny_reason(const char *object) {

@@ -4,8 +4,8 @@
 #include "backend.h"
 
 /* Kernels with deadline servers: a server for each CPU gives other tasks their share; 0 ns turns it off.
- * (Documentation/scheduler/sched-deadline.rst and its debugfs files)  Others throttle real-time tasks on all CPUs at
- * once.  (Documentation/scheduler/sched-rt-group.rst) */
+ * (Documentation/scheduler/sched-deadline.rst and its debugfs files) Others throttle real-time tasks on
+ * all CPUs at once. (Documentation/scheduler/sched-rt-group.rst) */
 #define SERVERS "/sys/kernel/debug/sched/"
 #define RUNTIME "/proc/sys/kernel/sched_rt_runtime_us"
 #define PERIOD "/proc/sys/kernel/sched_rt_period_us"
@@ -95,10 +95,11 @@ static bool has_server(const Plan *plan, bool due) {
         return false;
 }
 
-/* A server's new value is weighed against what deadline tasks of its root domain may have.  Kernels forget the servers
- * in that sum whenever partitions change, and then refuse every change of one (EBUSY), on isolated CPUs and others,
- * unless the sum is not kept: -1.  It cannot be kept again before the servers are back, so that is first on the way in
- * and last on the way back.  With servers this file throttles nobody. */
+/* A server's new value is weighed against what deadline tasks of its root domain may have. Kernels forget
+ * the servers in that sum whenever partitions change, and then refuse every change of one (EBUSY), on
+ * isolated CPUs and others, unless the sum is not kept: -1. It cannot be kept again before the servers
+ * are back, so that is first on the way in and last on the way back. With servers this file throttles
+ * nobody. */
 static int plan_door(const PlanInput *input, Plan *plan) {
         const Step *record = steps_find(input->in_force, RUNTIME);
         StepText text = {

@@ -149,7 +149,8 @@ static int add_set_file(
         return backend_add(input, plan, text);
 }
 
-/* In a POLL state the kernel keeps the tick: without a patch that is the one way to a tick that always runs. */
+/* In a POLL state the kernel keeps the tick: without a patch that is the one way to a tick that always
+ * runs. */
 static bool polls(const World *world, const ProfileSet *set) {
         const char *state = world_live(world, FIRST_STATE);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "backend.h"
 
-/* The mask of all unbound workqueues.  Each that has a mask of its own (WQ_SYSFS) works on that one ∩ this one, or
- * on this one where they have no CPU in common: so theirs need no change, and get none.
+/* The mask of all unbound workqueues. Each that has a mask of its own (WQ_SYSFS) works on that one ∩ this
+ * one, or on this one where they have no CPU in common: so theirs need no change, and get none.
  * (Documentation/core-api/workqueue.rst) */
 #define CPUMASK "/sys/devices/virtual/workqueue/cpumask"
 #define MISSING "this kernel does not let the CPUs of unbound workqueues be chosen"

@@ -185,7 +185,8 @@ static void test_files(void **state) {
         }
 }
 
-/* Files and /proc/interrupts are about the same interrupts; gone ones and folders of other names do no harm. */
+/* Files and /proc/interrupts are about the same interrupts; gone ones and folders of other names do no
+ * harm. */
 static void test_together(void **state) {
         _cleanup_tree_ Tree *tree = tree_new();
         _cleanup_world_ World *world = NULL;

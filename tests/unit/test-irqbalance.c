@@ -8,8 +8,8 @@
 #include "irq.h"
 #include "tree.h"
 
-/* Answers as irqbalance does: one request a connection, only for root with credentials, and a new list is taken up
- * later. */
+/* Answers as irqbalance does: one request a connection, only for root with credentials, and a new list is
+ * taken up later. */
 typedef struct Server {
         int fd;
         pthread_t thread;

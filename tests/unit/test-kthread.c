@@ -86,6 +86,24 @@ static void test_same_names(void **state) {
                 "kthread/nfsd:102/affinity 2 -> 0-1\n");
 }
 
+/* The thread of an interrupt that belongs on a set stays with it. */
+static void test_irq_threads(void **state) {
+        static const char rule[] = RT "[irq nic]\nmatch = eth0-*\ncpus = set:rt\n";
+        static const Task tasks[] = { { "irq/30-eth0-rx-0", "2" }, { "irq/31-other", "3" } };
+        _cleanup_planned_ Planned planned = {};
+        _cleanup_free_ char *text = NULL;
+
+        planned_new(&planned,
+                "proc/irq/30/smp_affinity_list=2\nsys/kernel/irq/30/actions=eth0-rx-0\n"
+                "proc/irq/31/smp_affinity_list=3\nsys/kernel/irq/31/actions=other\n");
+        planned_read(&planned, &backend_irq, rule);
+        for (size_t i = 0; i < ARRAY_SIZE(tasks); i++)
+                add_task(planned.world, (int) (100 + i), &tasks[i]);
+        planned_make(&planned, &backend_kthread, NULL);
+        text = planned_text(&planned);
+        assert_string_equal(text, "kthread/irq/31-other/affinity 3 -> 0-1\n");
+}
+
 static void test_priorities(void **state) {
 #define RULE "[kthread softirq]\nmatch = ksoftirqd/* ktimers/*\npolicy = fifo\npriority = 2\n"
         static const struct {
@@ -141,6 +159,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_one),
                 cmocka_unit_test(test_same_names),
+                cmocka_unit_test(test_irq_threads),
                 cmocka_unit_test(test_priorities),
                 cmocka_unit_test(test_revert),
         };
