@@ -12,12 +12,10 @@ static int refuse(Outcome *ret, const char *format, ...) {
         int r;
 
         va_start(ap, format);
-        r = vasprintf(&sentence, format, ap);
+        r = util_vasprintf(&sentence, format, ap);
         va_end(ap);
-        if (r < 0) {
-                sentence = NULL;
-                return -ENOMEM;
-        }
+        if (r < 0)
+                return r;
         ret->kind = OUTCOME_REFUSED;
         return outcome_say(ret, "%s", sentence);
 }

@@ -25,12 +25,10 @@ int outcome_say(Outcome *outcome, const char *format, ...) {
         int r;
 
         va_start(ap, format);
-        r = vasprintf(&sentence, format, ap);
+        r = util_vasprintf(&sentence, format, ap);
         va_end(ap);
-        if (r < 0) {
-                sentence = NULL;
-                return -ENOMEM;
-        }
+        if (r < 0)
+                return r;
         if (!outcome->message) {
                 outcome->message = TAKE_PTR(sentence);
                 return 0;

@@ -45,18 +45,6 @@ void audit_free(Audit *audit) {
         free(audit);
 }
 
-static int audit_copy(const char *text, char **ret) {
-        char *copy;
-
-        if (!text)
-                return 0;
-        copy = strdup(text);
-        if (!copy)
-                return -ENOMEM;
-        *ret = copy;
-        return 0;
-}
-
 /* Who is known to write such values, where he runs: a name beats none, and is all that can be told afterwards. */
 static int audit_writer(const World *world, const Step *step, char **ret) {
         static const struct {
@@ -89,7 +77,7 @@ static StepState audit_missing_state(const Step *step) {
 static int audit_unreadable(const Step *step, int error, AuditStep *ret) {
         if (error == -EACCES || error == -EPERM) {
                 ret->state = STATE_OK;
-                return audit_copy("not readable without privilege", &ret->reason);
+                return util_copy("not readable without privilege", &ret->reason);
         }
         ret->state = step->flags & STEP_TRANSIENT ? STATE_OK : STATE_DRIFTED;
         return util_asprintf(&ret->reason, "gone: %s", strerror(error < 0 ? -error : ENOENT));
@@ -102,18 +90,18 @@ static int audit_step(const World *world, const Step *step, AuditStep *ret) {
         ret->step = step;
         if (step->mechanism != MECHANISM_RUNTIME) {
                 ret->state = audit_missing_state(step);
-                return audit_copy(step->reason, &ret->reason);
+                return util_copy(step->reason, &ret->reason);
         }
         if (step->flags & STEP_ACTION)
                 return 0;
         if (!value || !value->live)
                 return audit_unreadable(step, value ? value->error : -ENOENT, ret);
-        r = audit_copy(value->live, &ret->live);
+        r = util_copy(value->live, &ret->live);
         if (r < 0 || step_holds(step, value->live))
                 return r;
         if (step->refused) {
                 ret->state = STATE_REFUSED;
-                return audit_copy(step->reason, &ret->reason);
+                return util_copy(step->reason, &ret->reason);
         }
         ret->state = STATE_DRIFTED;
         return audit_writer(world, step, &ret->writer);
@@ -153,9 +141,9 @@ static int audit_set_mechanism(const Audit *audit, const char *set, const char *
         for (size_t i = 0; i < audit->n_steps; i++)
                 if (streq(audit->steps[i].step->id, id)) {
                         *ret = audit->steps[i].state;
-                        return audit_copy(audit->steps[i].live ?: audit->steps[i].step->now ?: "", ret_live);
+                        return util_copy(audit->steps[i].live ?: audit->steps[i].step->now ?: "", ret_live);
                 }
-        return audit_copy(wanted ?: "", ret_live);
+        return util_copy(wanted ?: "", ret_live);
 }
 
 static int audit_set(Audit *audit, const StepSet *record, AuditSet *ret) {
@@ -165,10 +153,10 @@ static int audit_set(Audit *audit, const StepSet *record, AuditSet *ret) {
         if (r < 0)
                 return r;
         r = cpulist_union(&audit->isolated, &ret->members);
-        r = r ?: audit_copy(record->name, &ret->name);
-        r = r ?: audit_copy(record->cpus, &ret->cpus);
-        r = r ?: audit_copy(record->nohz, &ret->nohz_wanted);
-        r = r ?: audit_copy(record->rt_push_pull, &ret->push_pull_wanted);
+        r = r ?: util_copy(record->name, &ret->name);
+        r = r ?: util_copy(record->cpus, &ret->cpus);
+        r = r ?: util_copy(record->nohz, &ret->nohz_wanted);
+        r = r ?: util_copy(record->rt_push_pull, &ret->push_pull_wanted);
         r = r
                 ?: audit_set_mechanism(
                            audit, record->name, "nohz", record->nohz, &ret->nohz_live, &ret->nohz_state);
@@ -178,7 +166,7 @@ static int audit_set(Audit *audit, const StepSet *record, AuditSet *ret) {
         if (r < 0)
                 return r;
         if (streq(record->partition, "none"))
-                return audit_copy("", &ret->slice) ?: audit_copy("none", &ret->partition);
+                return util_copy("", &ret->slice) ?: util_copy("none", &ret->partition);
         r = util_asprintf(&ret->slice, "rtisol-%s.slice", record->name);
         return r ?: cpuset_set_state(audit->world, record, &ret->partition, &ret->partition_reason);
 }

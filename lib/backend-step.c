@@ -28,13 +28,6 @@ bool backend_present(const World *world, const char *object) {
         return value && (value->live || value->error == -EACCES || value->error == -EPERM);
 }
 
-static int copy_text(const char *text, char **ret) {
-        if (!text)
-                return 0;
-        *ret = strdup(text);
-        return *ret ? 0 : -ENOMEM;
-}
-
 int backend_add(const PlanInput *input, Plan *plan, const StepText *text) {
         const WorldValue *value = world_value(input->world, text->object);
         bool given = text->before || text->now;
@@ -47,15 +40,15 @@ int backend_add(const PlanInput *input, Plan *plan, const StepText *text) {
         };
         int r = 0;
 
-        r = r ?: copy_text(text->id, &step.id);
-        r = r ?: copy_text(text->object, &step.object);
-        r = r ?: copy_text(given || !value ? text->before : value->found, &step.before);
-        r = r ?: copy_text(given || !value ? text->now : value->live, &step.now);
-        r = r ?: copy_text(text->wanted, &step.wanted);
-        r = r ?: copy_text(text->within, &step.within);
-        r = r ?: copy_text(text->reason, &step.reason);
-        r = r ?: copy_text(text->disturbs, &step.disturbs);
-        r = r ?: copy_text(text->set, &step.set);
+        r = r ?: util_copy(text->id, &step.id);
+        r = r ?: util_copy(text->object, &step.object);
+        r = r ?: util_copy(given || !value ? text->before : value->found, &step.before);
+        r = r ?: util_copy(given || !value ? text->now : value->live, &step.now);
+        r = r ?: util_copy(text->wanted, &step.wanted);
+        r = r ?: util_copy(text->within, &step.within);
+        r = r ?: util_copy(text->reason, &step.reason);
+        r = r ?: util_copy(text->disturbs, &step.disturbs);
+        r = r ?: util_copy(text->set, &step.set);
         if (r < 0) {
                 step_done(&step);
                 return r;

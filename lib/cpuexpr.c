@@ -32,10 +32,10 @@ static int _printf_(3, 4) expr_fail(const Expr *expr, size_t column, const char 
         if (!expr->error)
                 return -EINVAL;
         va_start(ap, format);
-        r = vasprintf(&message, format, ap);
+        r = util_vasprintf(&message, format, ap);
         va_end(ap);
         if (r < 0)
-                return -ENOMEM;
+                return r;
         *expr->error = (CpuExprError){ .column = column, .message = message };
         return -EINVAL;
 }

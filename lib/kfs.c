@@ -221,12 +221,10 @@ int kfs_readf(Kfs *kfs, char **ret, const char *format, ...) {
         int r;
 
         va_start(ap, format);
-        r = vasprintf(&object, format, ap);
+        r = util_vasprintf(&object, format, ap);
         va_end(ap);
-        if (r < 0) {
-                object = NULL;
-                return -ENOMEM;
-        }
+        if (r < 0)
+                return r;
         return kfs_read(kfs, object, ret);
 }
 

@@ -45,12 +45,10 @@ static int switch_leave_alone(Switch *sw, const char *format, ...) {
         int r;
 
         va_start(ap, format);
-        r = vasprintf(&sentence, format, ap);
+        r = util_vasprintf(&sentence, format, ap);
         va_end(ap);
-        if (r < 0) {
-                sentence = NULL;
-                return -ENOMEM;
-        }
+        if (r < 0)
+                return r;
         return util_strv_push(&sw->left_alone, sentence);
 }
 

@@ -25,22 +25,13 @@ void plan_free(Plan *plan) {
         free(plan);
 }
 
-static int _printf_(1, 0) format_sentence(const char *format, va_list ap, char **ret) {
-        char *text;
-
-        if (vasprintf(&text, format, ap) < 0)
-                return -ENOMEM;
-        *ret = text;
-        return 0;
-}
-
 int plan_refuse(Plan *plan, const char *format, ...) {
         _cleanup_free_ char *what = NULL;
         va_list ap;
         int r;
 
         va_start(ap, format);
-        r = format_sentence(format, ap, &what);
+        r = util_vasprintf(&what, format, ap);
         va_end(ap);
         if (r < 0)
                 return r;
@@ -57,7 +48,7 @@ int plan_warn(Plan *plan, const char *format, ...) {
         int r;
 
         va_start(ap, format);
-        r = format_sentence(format, ap, &what);
+        r = util_vasprintf(&what, format, ap);
         va_end(ap);
         return r < 0 ? r : util_strv_push(&plan->warnings, what);
 }

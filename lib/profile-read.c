@@ -29,8 +29,7 @@ _printf_(3, 4) static int complain(Reader *reader, unsigned line, const char *fo
         va_list ap;
 
         va_start(ap, format);
-        if (vasprintf(&message, format, ap) < 0)
-                message = NULL;
+        (void) util_vasprintf(&message, format, ap);
         va_end(ap);
         if (!message)
                 return -ENOMEM;

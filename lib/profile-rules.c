@@ -28,8 +28,7 @@ _printf_(5, 6) static int complain(
         va_list ap;
 
         va_start(ap, format);
-        if (vasprintf(&message, format, ap) < 0)
-                message = NULL;
+        (void) util_vasprintf(&message, format, ap);
         va_end(ap);
         if (!message || util_asprintf(&section, "%s %s", kind, name) < 0)
                 return -ENOMEM;

@@ -19,16 +19,12 @@
 
 int value_wrong(char **ret_why, const char *format, ...) {
         va_list ap;
-        char *why;
         int r;
 
         va_start(ap, format);
-        r = vasprintf(&why, format, ap);
+        r = util_vasprintf(ret_why, format, ap);
         va_end(ap);
-        if (r < 0)
-                return -ENOMEM;
-        *ret_why = why;
-        return -EINVAL;
+        return r < 0 ? r : -EINVAL;
 }
 
 int value_find_word(const char *value, const char *const *words) {

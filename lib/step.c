@@ -34,18 +34,6 @@ void steps_done(Steps *steps) {
         *steps = (Steps){};
 }
 
-static int copy_text(const char *text, char **ret) {
-        char *copy;
-
-        if (!text)
-                return 0;
-        copy = strdup(text);
-        if (!copy)
-                return -ENOMEM;
-        *ret = copy;
-        return 0;
-}
-
 int step_copy(const Step *step, Step *ret) {
         Step copy = {
                 .kind = step->kind,
@@ -57,16 +45,16 @@ int step_copy(const Step *step, Step *ret) {
         };
         int r = 0;
 
-        r = r ?: copy_text(step->id, &copy.id);
-        r = r ?: copy_text(step->object, &copy.object);
-        r = r ?: copy_text(step->before, &copy.before);
-        r = r ?: copy_text(step->now, &copy.now);
-        r = r ?: copy_text(step->wanted, &copy.wanted);
-        r = r ?: copy_text(step->within, &copy.within);
-        r = r ?: copy_text(step->reason, &copy.reason);
-        r = r ?: copy_text(step->disturbs, &copy.disturbs);
-        r = r ?: copy_text(step->set, &copy.set);
-        r = r ?: copy_text(step->backend, &copy.backend);
+        r = r ?: util_copy(step->id, &copy.id);
+        r = r ?: util_copy(step->object, &copy.object);
+        r = r ?: util_copy(step->before, &copy.before);
+        r = r ?: util_copy(step->now, &copy.now);
+        r = r ?: util_copy(step->wanted, &copy.wanted);
+        r = r ?: util_copy(step->within, &copy.within);
+        r = r ?: util_copy(step->reason, &copy.reason);
+        r = r ?: util_copy(step->disturbs, &copy.disturbs);
+        r = r ?: util_copy(step->set, &copy.set);
+        r = r ?: util_copy(step->backend, &copy.backend);
         if (r < 0) {
                 step_done(&copy);
                 return r;
@@ -91,11 +79,11 @@ int steps_add_set(Steps *steps, const StepSet *set) {
         StepSet copy = {};
         int r = 0;
 
-        r = r ?: copy_text(set->name, &copy.name);
-        r = r ?: copy_text(set->cpus, &copy.cpus);
-        r = r ?: copy_text(set->partition, &copy.partition);
-        r = r ?: copy_text(set->nohz, &copy.nohz);
-        r = r ?: copy_text(set->rt_push_pull, &copy.rt_push_pull);
+        r = r ?: util_copy(set->name, &copy.name);
+        r = r ?: util_copy(set->cpus, &copy.cpus);
+        r = r ?: util_copy(set->partition, &copy.partition);
+        r = r ?: util_copy(set->nohz, &copy.nohz);
+        r = r ?: util_copy(set->rt_push_pull, &copy.rt_push_pull);
         r = r ?: GROW(steps->sets, steps->n_sets);
         if (r < 0) {
                 step_set_done(&copy);

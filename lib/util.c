@@ -12,17 +12,34 @@ const char *util_startswith(const char *text, const char *prefix) {
         return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
+int util_vasprintf(char **ret, const char *format, va_list ap) {
+        char *text;
+
+        if (vasprintf(&text, format, ap) < 0)
+                return -ENOMEM;
+        *ret = text;
+        return 0;
+}
+
 int util_asprintf(char **ret, const char *format, ...) {
         va_list ap;
-        char *text;
         int r;
 
         va_start(ap, format);
-        r = vasprintf(&text, format, ap);
+        r = util_vasprintf(ret, format, ap);
         va_end(ap);
-        if (r < 0)
+        return r;
+}
+
+int util_copy(const char *text, char **ret) {
+        char *copy;
+
+        if (!text)
+                return 0;
+        copy = strdup(text);
+        if (!copy)
                 return -ENOMEM;
-        *ret = text;
+        *ret = copy;
         return 0;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,6 +66,10 @@ const char *util_startswith(const char *text, const char *prefix);
 
 /* asprintf() that returns 0 or -ENOMEM and leaves *ret alone on failure. */
 int util_asprintf(char **ret, const char *format, ...) _printf_(2, 3);
+int util_vasprintf(char **ret, const char *format, va_list ap) _printf_(2, 0);
+
+/* strdup() likewise; NULL is copied to nothing: *ret is left alone. */
+int util_copy(const char *text, char **ret);
 
 /* A whole unsigned decimal number of ASCII digits, nothing before or behind: 0, -EINVAL or -ERANGE. */
 int util_parse_unsigned(const char *text, unsigned *ret);

@@ -159,12 +159,10 @@ int world_readf(World *world, const char *format, ...) {
         int r;
 
         va_start(ap, format);
-        r = vasprintf(&object, format, ap);
+        r = util_vasprintf(&object, format, ap);
         va_end(ap);
-        if (r < 0) {
-                object = NULL;
-                return -ENOMEM;
-        }
+        if (r < 0)
+                return r;
         return world_read(world, object);
 }
 
