@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The host's side of tests/demo: demo.py BUILD KERNEL."""
 
-import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
-from machine import IN_GUEST, Machine, Spec, VmError
+from machine import IN_GUEST, Machine, Spec, VmError, install
 
 MEASURED = ["green, beside a load", "low-jitter, beside the same load"]
-
-
-def install_tree(build, tree):
-    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", tree],
-                   check=True, stdout=sys.stderr)
-    os.makedirs(f"{tree}/usr/bin", exist_ok=True)
-    shutil.copy(f"{build}/tests/noise/noise-loop", f"{tree}/usr/bin")
 
 
 def show_noise(machine):
@@ -38,7 +28,7 @@ def show_noise(machine):
 
 def main(build, kernel):
     with tempfile.TemporaryDirectory(prefix="rtisold-demo-") as work:
-        install_tree(build, f"{work}/tree")
+        install(build, f"{work}/tree", "usr/bin", [f"{build}/tests/noise/noise-loop"])
         suite = "trixie" if kernel.startswith("6.12") else "bookworm"
         spec = Spec(suite=suite, kernel=kernel, tree=f"{work}/tree",
                     plugin=f"{build}/tests/noise/noise-plugin.so")

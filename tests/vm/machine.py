@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -89,8 +90,8 @@ def devices(spec):
 def kernel_args(spec):
     """Five-level page tables and mitigations cost emulation time and prove
     nothing here; timing loops and checks of the timer fail on a busy host."""
-    return ("console=ttyS0 rw root=/dev/vda panic=-1 mitigations=off no5lvl net.ifnames=0 lpj=4000000 no_timer_check "
-            "systemd.show_status=0 " + spec.append).strip()
+    return ("console=ttyS0 rw root=/dev/vda panic=-1 mitigations=off no5lvl lpj=4000000 no_timer_check "
+            "net.ifnames=0 systemd.show_status=0 " + spec.append).strip()
 
 
 def qemu(spec, state):
@@ -112,6 +113,15 @@ def qemu(spec, state):
     if spec.plugin:
         argv += ["-plugin", spec.plugin]
     return argv + list(spec.extra)
+
+
+def install(build, tree, folder="", files=()):
+    """What `meson install` would install, in TREE, and FILES in a folder of it."""
+    os.makedirs(f"{tree}/{folder}")
+    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", tree],
+                   check=True, stdout=sys.stderr)
+    for file in files:
+        shutil.copy(file, f"{tree}/{folder}")
 
 
 def add_tree(archive, tree):
