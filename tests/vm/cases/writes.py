@@ -42,7 +42,7 @@ def the_first_switch_is_seen_to_write():
     green()
     yield "interrupts", [f for f in files if f.startswith("/proc/irq")], bool
     yield "partitions", [f for f in files if "cpuset.cpus.partition" in f], bool
-    yield "tasks", [f for f in files if f.startswith("sched_setaffinity")], bool
+    yield "settings", [f for f in files if f.startswith("/proc/sys")], bool
 
 
 @case

@@ -50,11 +50,13 @@ def irq_files(found):
 
 def task_values(found):
     """Where each task may run, and how.  Threads bound to a CPU by the kernel
-    follow it through hotplug: of theirs only the policy is ours."""
+    follow it through hotplug, and an interrupt's thread follows the interrupt
+    when that comes next: of these only the policy is ours."""
     for task in kernel.tasks():
         if task.kernel and task.comm.startswith(KERNELS_OWN):
             continue
-        where = "bound" if task.bound else kernel.cpulist(task.affinity)
+        follows = task.bound or task.kernel and task.comm.startswith("irq/")
+        where = "follows" if follows else kernel.cpulist(task.affinity)
         found[f"task {task.tid}@{task.start} {task.comm if task.kernel else ''}".strip()] = (
             f"{where} {task.policy} {task.priority} {task.cgroup}")
 
