@@ -12,8 +12,7 @@ static int features_probe(Kfs *kfs, Mechanisms *mechanisms) {
 
         return r
                 ?: mechanisms_add_file(mechanisms, kfs, "RT_ISOLATE", FEATURES "#RT_ISOLATE",
-                           MECHANISM_ABSENT,
-                           "needs a kernel with the RT_ISOLATE patch (see kernel/README.md)");
+                           MECHANISM_ABSENT, "needs a kernel with the RT_ISOLATE patch (see kernel/README)");
 }
 
 static int features_audit(Kfs *kfs, const Profile *profile, World *world) {

@@ -7,8 +7,11 @@
 #define SKEW_TICK "/sys/module/kernel/parameters/skew_tick"
 #define NOHZ_FULL_FILE "/sys/devices/system/cpu/nohz_full"
 #define CGROUP_FEATURES "/sys/kernel/cgroup/features"
+/* One word for each file of the patch series, so that they can be told before there is a cgroup. */
+#define NOHZ_FEATURE "cpuset_nohz"
+#define PUSH_PULL_FEATURE "cpuset_rt_push_pull"
 #define FIRST_STATE "/sys/devices/system/cpu/cpu0/cpuidle/state0/name"
-#define PATCH "a kernel with the patches of kernel/README.md"
+#define PATCH "a kernel with the patches of kernel/README"
 
 const char *tick_nohz_to_string(int nohz) {
         switch (nohz) {
@@ -58,13 +61,13 @@ static int tick_probe(Kfs *kfs, Mechanisms *mechanisms) {
                 "skew_tick=1 on the kernel command line, or " PATCH);
         if (r < 0)
                 return r;
-        r = has_word(features, "cpuset.cpus.nohz")
+        r = has_word(features, NOHZ_FEATURE)
                 ? mechanisms_add(mechanisms, "nohz", MECHANISM_RUNTIME, "cpuset.cpus.nohz", "")
                 : mechanisms_add(mechanisms, "nohz", MECHANISM_BOOT, "cpuset.cpus.nohz",
                           "nohz_full=CPULIST or nohz=off on the kernel command line, or " PATCH);
         if (r < 0)
                 return r;
-        return has_word(features, "cpuset.cpus.rt_push_pull")
+        return has_word(features, PUSH_PULL_FEATURE)
                 ? mechanisms_add(
                           mechanisms, "rt_push_pull", MECHANISM_RUNTIME, "cpuset.cpus.rt_push_pull", "")
                 : mechanisms_add(mechanisms, "rt_push_pull", MECHANISM_ABSENT, "cpuset.cpus.rt_push_pull",
@@ -173,7 +176,7 @@ static int plan_nohz(const PlanInput *input, Plan *plan, size_t i) {
         const ProfileSet *set = &input->profile->sets[i];
         const char *booted = tick_as_booted(input->world, &input->sets[i].cpus);
         const char *wanted = tick_nohz_to_string(set->nohz);
-        bool file = has_word(world_live(input->world, CGROUP_FEATURES), "cpuset.cpus.nohz") &&
+        bool file = has_word(world_live(input->world, CGROUP_FEATURES), NOHZ_FEATURE) &&
                 set->partition != PARTITION_NONE;
         StepText text = {
                 .wanted = wanted,
@@ -206,7 +209,7 @@ static int plan_push_pull(const PlanInput *input, Plan *plan, size_t i) {
         if (set->rt_push_pull == PROFILE_UNSET)
                 return 0;
         if (set->partition != PARTITION_NONE &&
-                has_word(world_live(input->world, CGROUP_FEATURES), "cpuset.cpus.rt_push_pull"))
+                has_word(world_live(input->world, CGROUP_FEATURES), PUSH_PULL_FEATURE))
                 return add_set_file(input, plan, set, "cpuset.cpus.rt_push_pull", &text);
         if (set->rt_push_pull)
                 return 0; /* so it is on every kernel that cannot change it */

@@ -84,7 +84,7 @@ static void test_skew(void **state) {
 }
 
 static void test_nohz(void **state) {
-#define PATCHED "sys/kernel/cgroup/features=nsdelegate cpuset.cpus.nohz cpuset.cpus.rt_push_pull\n"
+#define PATCHED "sys/kernel/cgroup/features=nsdelegate cpuset_nohz cpuset_rt_push_pull\n"
 #define FULL SYSTEM "nohz_full="
 #define NOHZ(word) RT "nohz = " word "\n"
         static const Case table[] = {
@@ -115,7 +115,7 @@ static void test_nohz(void **state) {
                         "cpuset/rt/nohz - (off) -> idle boot\n" },
                 { PATCHED, GLAD NOHZ("off") "partition = none\n", "cpuset/rt/nohz - (idle) -> off boot\n" },
                 { PATCHED, GLAD RT, "" },
-                { "sys/kernel/cgroup/features=xcpuset.cpus.nohz\n", GLAD NOHZ("off"),
+                { "sys/kernel/cgroup/features=xcpuset_nohz\n", GLAD NOHZ("off"),
                         "cpuset/rt/nohz - (idle) -> off boot\n" },
                 /* A slice that is there already. */
                 { PATCHED "sys/fs/cgroup/rtisol.slice/rtisol-rt.slice/cpuset.cpus.nohz=full\n",
