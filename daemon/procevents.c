@@ -15,12 +15,9 @@
 /* Then others have their turn. */
 #define EVENTS_AT_ONCE 256
 
-/* What a message looks like: the netlink header, the connector's, the event. */
-typedef struct Message {
-        struct nlmsghdr header;
-        struct cn_msg connector;
-        struct proc_event event;
-} __attribute__((packed)) Message;
+/* A message is the netlink header, the connector's, and the event. */
+#define CONNECTOR_AT NLMSG_HDRLEN
+#define EVENT_AT (CONNECTOR_AT + sizeof(struct cn_msg))
 
 struct ProcEvents {
         struct nl_sock *socket;
@@ -29,7 +26,7 @@ struct ProcEvents {
         void *userdata;
 };
 
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(Message, field))
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, EVENT_AT + offsetof(struct proc_event, field))
 /* The filter's loads are big-endian, the messages are not. */
 #define EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t) (value)), (yes), (no))
 #define PASS BPF_STMT(BPF_RET | BPF_K, 0xffffffff)
@@ -42,11 +39,11 @@ int proc_events_want(ProcEvents *events, unsigned wanted) {
         uint32_t comm = wanted & PROC_EVENTS_COMM ? PROC_EVENT_COMM : NEVER;
         uint32_t fork = wanted & PROC_EVENTS_KTHREAD ? PROC_EVENT_FORK : NEVER;
         struct sock_filter filter[] = {
-                LOAD(event.what),
+                LOAD(what),
                 EQUAL(exec, 4, 0),
                 EQUAL(comm, 3, 0),
                 EQUAL(fork, 0, 3),
-                LOAD(event.event_data.fork.parent_tgid),
+                LOAD(event_data.fork.parent_tgid),
                 EQUAL(KTHREADD_PID, 0, 1),
                 PASS,
                 DROP,
@@ -80,18 +77,27 @@ static void handle_event(ProcEvents *events, const struct proc_event *event) {
         }
 }
 
+static void handle_message(ProcEvents *events, const char *message, size_t size) {
+        struct cn_msg connector;
+        struct proc_event event;
+
+        if (size < EVENT_AT + sizeof(event))
+                return;
+        memcpy(&connector, message + CONNECTOR_AT, sizeof(connector));
+        memcpy(&event, message + EVENT_AT, sizeof(event));
+        if (connector.id.idx == CN_IDX_PROC)
+                handle_event(events, &event);
+}
+
 static int on_message(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         ProcEvents *events = userdata;
 
         for (int i = 0; i < EVENTS_AT_ONCE; i++) {
                 struct sockaddr_nl sender = {};
                 socklen_t size = sizeof(sender);
-                union {
-                        Message message;
-                        char bytes[1024];
-                } buffer;
+                char message[1024];
                 ssize_t n = recvfrom(
-                        fd, &buffer, sizeof(buffer), MSG_DONTWAIT, (struct sockaddr *) &sender, &size);
+                        fd, message, sizeof(message), MSG_DONTWAIT, (struct sockaddr *) &sender, &size);
 
                 if (n < 0 && errno == ENOBUFS) {
                         events->handlers.lost(events->userdata);
@@ -100,31 +106,22 @@ static int on_message(sd_event_source *source, int fd, uint32_t revents, void *u
                 if (n < 0)
                         return 0;
                 /* Only the kernel is port 0. */
-                if (sender.nl_pid != 0 || (size_t) n < sizeof(Message) ||
-                        buffer.message.connector.id.idx != CN_IDX_PROC)
-                        continue;
-                {
-                        struct proc_event event;
-
-                        memcpy(&event, &buffer.message.event, sizeof(event));
-                        handle_event(events, &event);
-                }
+                if (sender.nl_pid == 0)
+                        handle_message(events, message, (size_t) n);
         }
         return 0;
 }
 
 static int send_listen(int fd) {
-        struct {
-                struct nlmsghdr header;
-                struct cn_msg connector;
-                uint32_t op;
-        } __attribute__((packed)) request = {
-                .header = { .nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE },
-                .connector = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(uint32_t) },
-                .op = PROC_CN_MCAST_LISTEN,
-        };
+        const enum proc_cn_mcast_op op = PROC_CN_MCAST_LISTEN;
+        const struct cn_msg connector = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(op) };
+        char request[EVENT_AT + sizeof(op)];
+        const struct nlmsghdr header = { .nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE };
 
-        return send(fd, &request, sizeof(request), 0) < 0 ? -errno : 0;
+        memcpy(request, &header, sizeof(header));
+        memcpy(request + CONNECTOR_AT, &connector, sizeof(connector));
+        memcpy(request + EVENT_AT, &op, sizeof(op));
+        return send(fd, request, sizeof(request), 0) < 0 ? -errno : 0;
 }
 
 static int connect_events(ProcEvents *events, unsigned wanted) {

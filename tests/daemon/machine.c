@@ -83,7 +83,6 @@ static void note_write(const char *runtime, const char *object, const char *valu
 /* In the daemon. */
 static int on_access(void *userdata, KfsMoment moment, const char *object, const char *value) {
         const char *runtime = userdata;
-        _cleanup_free_ char *once = NULL;
 
         if (moment != KFS_BEFORE_WRITE)
                 return 0;

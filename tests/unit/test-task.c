@@ -97,7 +97,6 @@ static void test_plan(void **state) {
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 _cleanup_tree_ Tree *tree = work_tree(false);
                 _cleanup_plan_ Plan *plan = NULL;
-                _cleanup_free_ char *steps = NULL;
 
                 for (size_t j = 0; j < ARRAY_SIZE(table[i].tasks) && table[i].tasks[j].pid; j++)
                         work_put_task(tree, table[i].tasks[j]);
