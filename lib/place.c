@@ -22,7 +22,7 @@ static bool rule_matches(const ProfileTask *rule, const char *comm, const char *
         return !rule->unit || cgroup_is_of_unit(cgroup, rule->unit);
 }
 
-/* The first rule that matches counts. */
+/* The first rule that matches says which set the process belongs to. */
 static const ProfileTask *find_rule(const Profile *profile, const char *comm, const char *cgroup) {
         for (size_t i = 0; i < profile->n_tasks; i++)
                 if (rule_matches(&profile->tasks[i], comm, cgroup))
@@ -44,10 +44,10 @@ static int resolve_set(void *userdata, const char *name, CpuList *ret) {
 /* What is decided about one process. */
 typedef struct Place {
         const PlanInput *input;
-        const ProfileTask *rule; /* or NULL */
+        const ProfileTask *rule;   /* or NULL */
+        const char *comm, *cgroup; /* the process's name, and where it was before it was moved */
         const ProfileSet *set;
         const ProfileSetCpus *cpus;
-        CpuList wanted; /* of the threads the rule is about; empty: it leaves them */
         Steps *steps;
 } Place;
 
@@ -114,10 +114,30 @@ static int add_affinity(Place *place, const WorldTask *task, const CpuList *want
         return add_step(place, task, "affinity", &step);
 }
 
-static bool rule_is_about(const Place *place, const WorldTask *task) {
-        if (!place->rule || cpulist_is_empty(&place->wanted))
-                return false;
-        return !place->rule->thread || profile_matches(place->rule->thread, task->comm);
+/* The first of the process's rules that says where such a thread goes: one rule may be about its workers and another
+ * one about the rest. */
+static const ProfileTask *find_thread_rule(const Place *place, const WorldTask *task) {
+        for (size_t i = 0; place->rule && i < place->input->profile->n_tasks; i++) {
+                const ProfileTask *rule = &place->input->profile->tasks[i];
+
+                if (!rule->cpus || !streq(rule->set, place->set->name) ||
+                        !rule_matches(rule, place->comm, place->cgroup))
+                        continue;
+                if (!rule->thread || profile_matches(rule->thread, task->comm))
+                        return rule;
+        }
+        return NULL;
+}
+
+/* Empty where the expression is wrong here: that was refused when the mode was planned. */
+static int evaluate_rule(const Place *place, const ProfileTask *rule, CpuList *ret) {
+        int r;
+
+        if (!rule)
+                return 0;
+        r = cpuexpr_evaluate(
+                rule->cpus, place->input->world->topology, resolve_set, (void *) place->input, ret, NULL);
+        return r == -EINVAL ? 0 : r;
 }
 
 /* Where a process is in the set already, a thread with an affinity of its own has pinned itself; one that
@@ -131,9 +151,14 @@ static bool is_unpinned(const Place *place, const WorldTask *task) {
 }
 
 static int place_thread(Place *place, const WorldTask *task) {
+        _cleanup_cpulist_ CpuList wanted = {};
+        int r = evaluate_rule(place, find_thread_rule(place, task), &wanted);
+
+        if (r < 0)
+                return r;
         /* A thread that pins itself within what it was given has done what it was given it for. */
-        if (rule_is_about(place, task))
-                return add_affinity(place, task, &place->wanted, VALUE_WITHIN);
+        if (!cpulist_is_empty(&wanted))
+                return add_affinity(place, task, &wanted, VALUE_WITHIN);
         if (!cpulist_is_empty(&place->cpus->control_cpus) && is_unpinned(place, task))
                 return add_affinity(place, task, &place->cpus->control_cpus, VALUE_CPULIST);
         return 0;
@@ -170,7 +195,6 @@ static const Step *find_moved(const PlanInput *input, const WorldTask *process) 
 int place_process(const PlanInput *input, const WorldTask *tasks, size_t n, Steps *ret) {
         _cleanup_steps_ Steps steps = {};
         const WorldTask *process = tasks;
-        _cleanup_cpulist_ CpuList wanted = {};
         Place place = { .input = input, .steps = &steps };
         const Step *moved;
         int r = 0;
@@ -179,18 +203,13 @@ int place_process(const PlanInput *input, const WorldTask *tasks, size_t n, Step
                 return 0;
         /* A unit's process that was moved out of it is still the unit's. */
         moved = find_moved(input, process);
-        place.rule = find_rule(
-                input->profile, process->comm, moved && moved->before ? moved->before : process->cgroup);
+        place.comm = process->comm;
+        place.cgroup = moved && moved->before ? moved->before : process->cgroup;
+        place.rule = find_rule(input->profile, place.comm, place.cgroup);
         place.set = find_set(input, place.rule, process->cgroup);
         if (!place.set)
                 return 0;
         place.cpus = &input->sets[place.set - input->profile->sets];
-        if (place.rule && place.rule->cpus)
-                r = cpuexpr_evaluate(place.rule->cpus, input->world->topology, resolve_set, (void *) input,
-                        &wanted, NULL);
-        if (r < 0)
-                return r == -EINVAL ? 0 : r; /* refused when the mode was planned */
-        place.wanted = wanted;
         /* The step of one that was moved has to stay, or the next switch takes it out again. */
         if (wants_move(&place, process) || (moved && place.rule && place.set->partition != PARTITION_NONE))
                 r = add_move(&place, process);

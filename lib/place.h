@@ -6,8 +6,9 @@
 /* Where programs and their threads belong: the [task] rules of a profile, and the control CPUs of its sets.
  * The daemon asks for one process when it starts, backend_place at a switch for all that run.  Pure.
  *
- * A rule whose name and unit match moves the process into the set's slice and, where it says `cpus =`, gives
- * its threads (those that match `thread =`, where it does) these CPUs.  All other threads in a set that has
+ * The first rule whose name and unit match moves the process into the set's slice.  Each of its threads gets the
+ * `cpus =` of the first rule that has them, matches the process, and whose `thread =`, where it has one, matches
+ * the thread.  All other threads in a set that has
  * control CPUs, and that have not pinned themselves, get these. */
 
 /* Can a process of this name in this cgroup be concerned at all?  Cheap: asked for every program that starts. */

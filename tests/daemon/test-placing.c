@@ -165,16 +165,15 @@ static void test_exec(void **state) {
         }
 }
 
-static void test_threads(void **state) {
-        static const char profile[] = CONTROL RULE "thread = worker-*\ncpus = 2-3\n";
-        static const struct {
+static void check_threads(const char *profile, const char *fwd, const char *log) {
+        const struct {
                 int tid;
                 const char *comm, *cpus;
         } table[] = {
-                { 200, "fwd", "1" },
+                { 200, "fwd", fwd },
                 { 201, "worker-1", "2-3" },
                 { 202, "worker-2", "2-3" },
-                { 203, "log", "1" },
+                { 203, "log", log },
         };
         Place place;
 
@@ -192,9 +191,27 @@ static void test_threads(void **state) {
                 _cleanup_free_ char *where = where_is(&place, 200, table[i].tid);
 
                 if (!streq(strrchr(where, ' ') + 1, table[i].cpus))
-                        fail_msg("%s is at %s", table[i].comm, where);
+                        fail_msg("%s: %s is at %s", profile, table[i].comm, where);
         }
         place_end(&place);
+}
+
+static void test_threads(void **state) {
+        static const struct {
+                const char *profile, *fwd, *log;
+        } table[] = {
+                { CONTROL RULE "thread = worker-*\ncpus = 2-3\n", "1", "1" },
+                /* Two rules for one program: the first moves it, the second is about some threads. */
+                { CONTROL RULE "[task workers]\nmatch = fwd*\nset = rt\nthread = worker-*\ncpus = 2-3\n",
+                        "1", "1" },
+                /* The first that fits a thread counts. */
+                { CONTROL RULE "thread = worker-*\ncpus = 2-3\n"
+                               "[task rest]\nmatch = fwd*\nset = rt\ncpus = 3\n",
+                        "3", "3" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                check_threads(table[i].profile, table[i].fwd, table[i].log);
 }
 
 /* A process that ended is forgotten when the next one is placed. */
