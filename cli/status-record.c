@@ -149,16 +149,27 @@ static json_t *set_record(const StatusInput *input, const AuditSet *set) {
                 interrupts_record(input, &set->members));
 }
 
-static json_t *step_record(const AuditStep *step) {
+/* What people call the object: an interrupt has a number that says nothing. */
+static const char *step_name(const World *world, const Step *step) {
+        const WorldIrq *irq;
+        unsigned number;
+
+        if (sscanf(step->object, "/proc/irq/%u/", &number) != 1)
+                return "";
+        irq = world_irq(world, number);
+        return irq ? irq->name : "";
+}
+
+static json_t *step_record(const World *world, const AuditStep *step) {
         const Step *record = step->step;
 
-        return json_pack("{s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "id",
-                record_text(record->id), "object", record_text(record->object), "required",
-                !!(record->flags & STEP_REQUIRED), "mechanism", mechanism_to_string(record->mechanism),
-                "before", record_text(record->before), "wanted", record_text(record->wanted), "live",
-                record_text(step->live), "state", step_state_to_string(step->state), "reason",
-                record_text(step->reason ?: ""), "writer", record_text(step->writer ?: ""), "disturbs",
-                record_text(record->disturbs ?: ""));
+        return json_pack("{s:o, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "id",
+                record_text(record->id), "name", record_text(step_name(world, record)), "object",
+                record_text(record->object), "required", !!(record->flags & STEP_REQUIRED), "mechanism",
+                mechanism_to_string(record->mechanism), "before", record_text(record->before), "wanted",
+                record_text(record->wanted), "live", record_text(step->live), "state",
+                step_state_to_string(step->state), "reason", record_text(step->reason ?: ""), "writer",
+                record_text(step->writer ?: ""), "disturbs", record_text(record->disturbs ?: ""));
 }
 
 static const char *policy_word(int policy) {
@@ -260,7 +271,7 @@ static json_t *steps_record(const Audit *audit) {
         int r = list ? 0 : -ENOMEM;
 
         for (size_t i = 0; r == 0 && i < audit->n_steps; i++)
-                r = json_array_append_new(list, step_record(&audit->steps[i]));
+                r = json_array_append_new(list, step_record(audit->world, &audit->steps[i]));
         return finish(list, r);
 }
 

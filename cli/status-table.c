@@ -180,13 +180,22 @@ static void print_more(size_t n, const char *what) {
                 printf("          and %zu more %s: -v shows them\n", n - SHOWN_MAX, what);
 }
 
+/* `irq/37/affinity eth0-rx-1` */
+static void print_step(const json_t *step) {
+        SHOW(id, step, "id");
+        SHOW(name, step, "name");
+
+        printf("%s", id);
+        if (*record_get(step, "name"))
+                printf(" %s", name);
+}
+
 static void print_drifted(const Output *out) {
         SHOW(mode, out->record, "mode");
         const json_t *step;
         size_t i, n = 0;
 
         json_array_foreach(json_object_get(out->record, "steps"), i, step) {
-                SHOW(id, step, "id");
                 SHOW(wanted, step, "wanted");
                 SHOW(live, step, "live");
                 SHOW(writer, step, "writer");
@@ -194,7 +203,8 @@ static void print_drifted(const Output *out) {
                 if (!streq(record_get(step, "state"), "drifted") || (n++ >= SHOWN_MAX && !out->verbose))
                         continue;
                 print_mark(out, "!!", "DRIFT", record_colour("drifted"));
-                printf("%s  wanted %s  live %s\n          ", id, wanted,
+                print_step(step);
+                printf("  wanted %s  live %s\n          ", wanted,
                         json_is_null(json_object_get(step, "live")) ? "gone" : live);
                 if (*record_get(step, "writer"))
                         printf("writer: %s   ", writer);
@@ -230,14 +240,13 @@ static void print_degraded(const Output *out) {
 
         for (size_t w = 0; w < ARRAY_SIZE(words); w++)
                 json_array_foreach(steps, i, step) {
-                        SHOW(id, step, "id");
                         SHOW(reason, step, "reason");
 
                         if (!streq(record_get(step, "state"), words[w].state) ||
                                 (!out->verbose && !step_leads(steps, i, &n)))
                                 continue;
                         print_mark(out, "!", words[w].word, record_colour(words[w].state));
-                        printf("%s", id);
+                        print_step(step);
                         if (n > 1)
                                 printf(" and %zu more", n - 1);
                         printf("\n          %s\n", reason);

@@ -43,7 +43,7 @@ def a_rival_moves_an_interrupt():
         irq = kernel.irq_of(name)
         with mode("low-jitter"):
             kernel.write(f"/proc/irq/{irq}/smp_affinity_list", "3")
-            yield from drifted(f"irq/{irq}/affinity")
+            yield from drifted(f"irq/{irq}/affinity {name}")
             rtisoctl("mode", "low-jitter")
             yield f"{name}: mended", kernel.irq_affinity(irq), {0}
             yield f"{name}: status", status()[0], 0
