@@ -135,6 +135,8 @@ static int switch_back(const SwitchContext *context, const Step *record) {
                 return switch_keep_live(context, record, live);
         if (live && value_equal(record->kind, live, target) && !(record->flags & STEP_VOLATILE))
                 return 0;
+        if (record->disturbs && context->flags & SWITCH_NO_DISTURB)
+                return switch_leave_out(context, record);
         return switch_add_op(context->sw, record, live, target, true);
 }
 
