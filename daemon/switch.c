@@ -231,7 +231,9 @@ static int run_switch(Run *run, const Profile *profile, ApplyProgress progress, 
                 request->no_disturb ? SWITCH_NO_DISTURB : 0, &sw);
         if (r < 0)
                 return run_fail(run, OUTCOME_NOT_BEGUN, r, "No plan could be made");
-        switch_narrow(sw, in_force, request->scope);
+        r = switch_narrow(sw, in_force, request->scope);
+        if (r < 0)
+                return r;
         return run_apply(run, profile, plan, sw, progress, userdata);
 }
 
@@ -262,17 +264,22 @@ static bool op_in_scope(const Op *op, const Steps *in_force, SwitchScope scope) 
         return op->step.phase == PHASE_IRQ || !steps_find(in_force, op->step.object);
 }
 
-void switch_narrow(Switch *sw, const Steps *in_force, SwitchScope scope) {
+int switch_narrow(Switch *sw, const Steps *in_force, SwitchScope scope) {
         size_t kept = 0;
+        int r = 0;
 
         for (size_t i = 0; i < sw->n_ops; i++) {
                 if (op_in_scope(&sw->ops[i], in_force, scope)) {
                         sw->ops[kept++] = sw->ops[i];
                         continue;
                 }
+                /* What is not given back now is given back later: green has to know of it still. */
+                if (r >= 0 && sw->ops[i].back && !steps_find(&sw->in_force, sw->ops[i].step.object))
+                        r = steps_add(&sw->in_force, &sw->ops[i].step);
                 step_done(&sw->ops[i].step);
                 free(sw->ops[i].was);
                 free(sw->ops[i].target);
         }
         sw->n_ops = kept;
+        return r < 0 ? r : 0;
 }

@@ -26,5 +26,6 @@ typedef struct SwitchRequest {
 int switch_run(Kfs *kfs, Journal *journal, const SwitchRequest *request, ApplyProgress progress,
         void *userdata, Outcome *ret, Profile **ret_profile);
 
-/* Takes out of a switch the ops that a narrower scope does not cover; pure. */
-void switch_narrow(Switch *sw, const Steps *in_force, SwitchScope scope);
+/* Takes out of a switch the ops that a narrower scope does not cover, and keeps the records of the ways back among
+ * them; pure. */
+int switch_narrow(Switch *sw, const Steps *in_force, SwitchScope scope);
