@@ -16,9 +16,10 @@ struct Confirm {
 
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
         Confirm *confirm = userdata;
-        _cleanup_free_ char *mode = TAKE_PTR(confirm->mode);
+        _cleanup_free_ char *mode = confirm->mode ? strdup(confirm->mode) : NULL;
 
-        confirm_disarm(confirm);
+        /* The file stays until the way back is through: a daemon killed on it takes it again. */
+        confirm->timer = sd_event_source_disable_unref(confirm->timer);
         if (mode)
                 confirm->expired(confirm->userdata, mode);
         return 0;
@@ -103,6 +104,10 @@ void confirm_disarm(Confirm *confirm) {
         (void) unlink(confirm->path);
         free(confirm->mode);
         confirm->mode = NULL;
+}
+
+bool confirm_is_over(const Confirm *confirm) {
+        return confirm->mode && !confirm->timer;
 }
 
 const char *confirm_mode(const Confirm *confirm) {

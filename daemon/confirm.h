@@ -23,3 +23,5 @@ int confirm_arm(Confirm *confirm, const char *mode, unsigned seconds);
 void confirm_disarm(Confirm *confirm);
 /* The mode to go back to, or NULL where nothing waits. */
 const char *confirm_mode(const Confirm *confirm);
+/* The time is up, and nobody confirmed or began to wait anew since. */
+bool confirm_is_over(const Confirm *confirm);

@@ -28,7 +28,7 @@ typedef struct Request {
         struct Request *next;
         RequestKind kind;
         char *mode, *by, *why;
-        bool force, no_disturb, confirmed;
+        bool force, no_disturb, confirmed, expired;
         unsigned confirm, pid;
         SwitchScope scope;
         RequestDone done;

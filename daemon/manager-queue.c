@@ -94,7 +94,10 @@ void on_released(void *userdata, const Lease *lease) {
 void on_expired(void *userdata, const char *mode) {
         Manager *manager = userdata;
         ModeOptions options = {
-                .by = BY_CONFIRM, .why = "the switch was not confirmed in time", .force = true
+                .by = BY_CONFIRM,
+                .why = "the switch was not confirmed in time",
+                .force = true,
+                .expired = true,
         };
 
         log_fields(LOG_WARNING, &(LogFields){ .mode = mode, .by = BY_CONFIRM },
@@ -124,6 +127,7 @@ int manager_set_mode(
         request->force = options->force;
         request->no_disturb = options->no_disturb;
         request->confirmed = options->confirmed;
+        request->expired = options->expired;
         request->confirm = options->confirm;
         request->done = done;
         request->userdata = userdata;

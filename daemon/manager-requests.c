@@ -63,6 +63,9 @@ static void manager_settle_leases(Manager *manager, const char *mode) {
         leases_drop(manager->leases);
 }
 
+/* How long until a way back that failed is tried again, in seconds. */
+#define EXPIRED_AGAIN 60
+
 static int manager_do_mode(Manager *manager, const Request *request, Outcome *ret) {
         SwitchRequest sw = { .mode = request->mode,
                 .by = request->by,
@@ -73,6 +76,9 @@ static int manager_do_mode(Manager *manager, const Request *request, Outcome *re
 
         if (request->confirmed)
                 return manager_confirmed(manager, request, ret);
+        /* Somebody confirmed, or switched, while it waited in the queue. */
+        if (request->expired && !confirm_is_over(manager->confirm))
+                return 0;
         r = manager_check_leases(manager, request, ret);
         if (r < 0 || ret->kind != OUTCOME_DONE)
                 return r;
@@ -86,6 +92,8 @@ static int manager_do_mode(Manager *manager, const Request *request, Outcome *re
         if (r < 0 || ret->kind != OUTCOME_DONE) {
                 if (request->confirm > 0 && !waited)
                         confirm_disarm(manager->confirm);
+                if (request->expired)
+                        (void) confirm_arm(manager->confirm, request->mode, EXPIRED_AGAIN);
                 return r;
         }
         manager_settle_leases(manager, request->mode);

@@ -42,6 +42,7 @@ typedef void (*RequestDone)(void *userdata, const Outcome *outcome, int fd);
 typedef struct ModeOptions {
         const char *by, *why;
         bool force, no_disturb, confirmed;
+        bool expired;     /* the way back of a switch that nobody confirmed */
         unsigned confirm; /* seconds, 0: no confirmation wanted */
 } ModeOptions;
 
