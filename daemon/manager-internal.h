@@ -54,6 +54,8 @@ struct Manager {
 int on_queue(sd_event_source *source, void *userdata);
 /* Everybody who still waits is told that the daemon stops. */
 void manager_turn_away(Manager *manager);
+/* Queues the way back to the mode before the leases where none is left: also after a daemon that was killed on it. */
+int manager_release_left(Manager *manager);
 /* A lease is over, the time to confirm is up. */
 void on_released(void *userdata, const Lease *lease);
 void on_expired(void *userdata, const char *mode);

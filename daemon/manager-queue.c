@@ -80,15 +80,22 @@ int on_queue(sd_event_source *source, void *userdata) {
         return 0;
 }
 
+int manager_release_left(Manager *manager) {
+        Request *request;
+        int r;
+
+        if (leases_count(manager->leases) > 0 || !leases_base(manager->leases))
+                return 0;
+        r = request_new(REQUEST_RELEASE, NULL, BY_LEASE, NULL, &request);
+        return r < 0 ? r : manager_queue(manager, request);
+}
+
 void on_released(void *userdata, const Lease *lease) {
         Manager *manager = userdata;
-        Request *request;
 
         log_fields(LOG_INFO, &(LogFields){ .id = LOG_ID_LEASE, .mode = lease->mode, .why = lease->why },
                 "Lease of mode %s by process %u released.", lease->mode, lease->pid);
-        if (leases_count(manager->leases) == 0 &&
-                request_new(REQUEST_RELEASE, NULL, BY_LEASE, NULL, &request) >= 0)
-                (void) manager_queue(manager, request);
+        (void) manager_release_left(manager);
 }
 
 void on_expired(void *userdata, const char *mode) {

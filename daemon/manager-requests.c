@@ -103,40 +103,10 @@ static int manager_do_mode(Manager *manager, const Request *request, Outcome *re
         return 0;
 }
 
-static int manager_do_lease(Manager *manager, const Request *request, Outcome *ret, int *ret_fd) {
-        _cleanup_free_ char *before = strdup(journal_mode(manager->journal));
-        const char *mode = *request->mode ? request->mode : before;
-        SwitchRequest sw = { .mode = mode, .by = request->by };
-        const Lease *other;
-        int r;
-
-        if (!before)
-                return -ENOMEM;
-        leases_settle(manager->leases);
-        other = leases_get(manager->leases, 0);
-        if (other && !streq(other->mode, mode))
-                return refuse(ret, "Mode %s is leased by process %u already; %s has to wait.", other->mode,
-                        other->pid, mode);
-        r = manager_switch(manager, &sw, request->why, ret);
-        if (r < 0 || ret->kind != OUTCOME_DONE)
-                return r;
-        if (!leases_base(manager->leases)) {
-                r = leases_set_base(manager->leases, before);
-                if (r < 0)
-                        return r;
-        }
-        r = leases_add(manager->leases, mode, request->why, request->pid, ret_fd);
-        if (r < 0)
-                return r;
-        log_fields(LOG_INFO,
-                &(LogFields){ .id = LOG_ID_LEASE, .mode = mode, .by = request->by, .why = request->why },
-                "Mode %s leased by process %u (%s).", mode, request->pid, request->by);
-        return 0;
-}
-
 static int manager_do_release(Manager *manager, Outcome *ret) {
         _cleanup_free_ char *base = NULL;
         SwitchRequest sw = { .by = BY_LEASE };
+        int r = 0;
 
         /* A new lease may have come while the release waited in the queue. */
         if (leases_count(manager->leases) > 0 || !leases_base(manager->leases))
@@ -144,11 +114,47 @@ static int manager_do_release(Manager *manager, Outcome *ret) {
         base = strdup(leases_base(manager->leases));
         if (!base)
                 return -ENOMEM;
-        (void) leases_set_base(manager->leases, NULL);
-        if (streq(base, journal_mode(manager->journal)))
-                return 0;
         sw.mode = base;
-        return manager_switch(manager, &sw, "the last lease was released", ret);
+        if (!streq(base, journal_mode(manager->journal)))
+                r = manager_switch(manager, &sw, "the last lease was released", ret);
+        /* Only now: a daemon killed in the switch must know the way back. */
+        (void) leases_set_base(manager->leases, NULL);
+        return r;
+}
+
+static int manager_do_lease(Manager *manager, const Request *request, Outcome *ret, int *ret_fd) {
+        _cleanup_free_ char *before = strdup(journal_mode(manager->journal));
+        const char *mode = *request->mode ? request->mode : before;
+        SwitchRequest sw = { .mode = mode, .by = request->by };
+        _cleanup_outcome_ Outcome back = {};
+        const Lease *other;
+        int r = 0;
+
+        if (!before)
+                return -ENOMEM;
+        if (strchr(request->why, '\n'))
+                return refuse(ret, "The reason of a lease is one line.");
+        leases_settle(manager->leases);
+        other = leases_get(manager->leases, 0);
+        if (other && !streq(other->mode, mode))
+                return refuse(ret, "Mode %s is leased by process %u already; %s has to wait.", other->mode,
+                        other->pid, mode);
+        /* Before the switch: a daemon killed in it or behind it must know the way back. */
+        if (!leases_base(manager->leases))
+                r = leases_set_base(manager->leases, before);
+        if (r < 0)
+                return r;
+        r = manager_switch(manager, &sw, request->why, ret);
+        if (r >= 0 && ret->kind == OUTCOME_DONE)
+                r = leases_add(manager->leases, mode, request->why, request->pid, ret_fd);
+        if (r < 0 || ret->kind != OUTCOME_DONE) {
+                (void) manager_do_release(manager, &back);
+                return r;
+        }
+        log_fields(LOG_INFO,
+                &(LogFields){ .id = LOG_ID_LEASE, .mode = mode, .by = request->by, .why = request->why },
+                "Mode %s leased by process %u (%s).", mode, request->pid, request->by);
+        return 0;
 }
 
 static int manager_do_reload(Manager *manager, const Request *request, Outcome *ret) {

@@ -262,7 +262,8 @@ int manager_start(Manager *manager) {
         if (!manager_is_idle(manager))
                 manager_adopt(manager);
         manager_write_state(manager);
-        return manager_enters_boot_mode(manager) ? manager_enter_boot_mode(manager) : 0;
+        r = manager_enters_boot_mode(manager) ? manager_enter_boot_mode(manager) : 0;
+        return r < 0 ? r : manager_release_left(manager);
 }
 
 const char *manager_mode(const Manager *manager) {
