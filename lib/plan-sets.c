@@ -111,9 +111,14 @@ static int set_control(SetsContext *context, const ProfileSet *set, ProfileSetCp
         if (!set->control_cpus)
                 return 0;
         r = set_expression(context, set, "control_cpus", set->control_cpus, &cpus->control_cpus);
-        if (r < 0 || cpulist_is_subset(&cpus->control_cpus, &cpus->cpus))
+        if (r < 0)
                 return r;
-        r = cpulist_format(&cpus->cpus, &text);
+        /* One that is away just now is no mistake of the profile: the set has lost it, too. */
+        if (cpulist_is_subset(&cpus->control_cpus, &cpus->configured)) {
+                cpulist_intersect(&cpus->control_cpus, &cpus->cpus);
+                return 0;
+        }
+        r = cpulist_format(&cpus->configured, &text);
         return r < 0 ? r
                      : plan_refuse(context->plan, "set %s: control_cpus = %s goes beyond the set's CPUs %s",
                                set->name, set->control_cpus, text);
