@@ -180,7 +180,7 @@ static int plan_irq(IrqContext *context, const WorldIrq *irq) {
 
         if (cpulist_is_empty(&irq->live))
                 return 0; /* it has no affinity file */
-        if (found) {
+        if (found && !cpulist_is_empty(&context->rules[found - context->input->profile->irqs])) {
                 size_t rule = (size_t) (found - context->input->profile->irqs);
 
                 if (irq_movable(irq))
@@ -286,6 +286,8 @@ static int context_fill(IrqContext *context) {
                                    &context->rules[i]);
                 if (r < 0 && r != -EINVAL)
                         return r;
+                /* The kernel refuses (EINVAL) a mask without a CPU that is online. */
+                cpulist_intersect(&context->rules[i], &context->input->world->topology->online);
         }
         return 0;
 }
