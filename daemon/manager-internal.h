@@ -45,6 +45,7 @@ struct Manager {
         Confirm *confirm;
         Profile *profile;
         char *boot_id, *state_file;
+        bool lost; /* the journal could not be used: what was found before the mode is not known */
         Request *first, *last;
         ManagerHooks hooks;
         void *userdata;

@@ -125,7 +125,9 @@ static int manager_open_journal(Manager *manager, const char *runtime) {
         r = util_asprintf(&manager->state_file, "%s/state.json", runtime);
         if (r < 0)
                 return r;
-        return journal_open(directory, manager->boot_id, &manager->journal);
+        r = journal_open(directory, manager->boot_id, &manager->journal);
+        manager->lost = r > 0;
+        return r;
 }
 
 static int manager_open_waiting(Manager *manager, const char *runtime) {
@@ -230,7 +232,9 @@ static void manager_adopt(Manager *manager) {
 static bool manager_enters_boot_mode(const Manager *manager) {
         const char *by = journal_by(manager->journal);
 
-        if (!manager_is_idle(manager) || !manager->conf.mode || streq(manager->conf.mode, "green"))
+        /* What is there may be the values of a mode, and would be taken for what was found. */
+        if (manager->lost || !manager_is_idle(manager) || !manager->conf.mode ||
+                streq(manager->conf.mode, "green"))
                 return false;
         return !by || !*by || streq(by, BY_BOOT) || streq(by, BY_STOP);
 }
