@@ -117,6 +117,7 @@ static const struct {
         { STEP_ACTION, "action" },
         { STEP_RECREATE, "recreate" },
         { STEP_UNRECORDED, "unrecorded" },
+        { STEP_LEFT, "left" },
 };
 
 static json_t *flags_to_json(unsigned flags) {

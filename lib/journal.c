@@ -534,16 +534,19 @@ int journal_commit(Journal *journal, const Switch *sw, const char *profile_sha25
         return 0;
 }
 
-/* The records of the mode that stays, and those of objects that it does not know. */
+/* The records of the mode that stays, and those of objects that it does not know.  1 where that is more than the mode's
+ * own. */
 static int merge_left(const Journal *journal, const Steps *left, Steps *ret) {
         _cleanup_steps_ Steps steps = {};
         int r = copy_steps(&journal->steps, &steps);
 
         for (size_t i = 0; r >= 0 && left && i < left->n; i++) {
-                Step copy = {};
+                Step *known = steps_find(&steps, left->items[i].object), copy = {};
 
-                if (steps_find(&steps, left->items[i].object))
+                if (known) {
+                        known->flags |= STEP_LEFT;
                         continue;
+                }
                 r = step_copy(&left->items[i], &copy);
                 r = r ?: steps_add(&steps, &copy);
         }
@@ -551,7 +554,7 @@ static int merge_left(const Journal *journal, const Steps *left, Steps *ret) {
                 return r;
         *ret = steps;
         steps = (Steps){};
-        return 0;
+        return left && left->n > 0;
 }
 
 /* Takes the switch out of the file again, which needs no room in the file system. */
@@ -573,8 +576,7 @@ int journal_abort(Journal *journal, const Steps *left) {
         if (r < 0)
                 return r;
         in_force.steps = &steps;
-        r = journal->on_disk && steps.n == journal->steps.n ? forget_switch(journal)
-                                                            : rewrite(journal, &in_force);
+        r = journal->on_disk && r == 0 ? forget_switch(journal) : rewrite(journal, &in_force);
         if (r < 0) {
                 steps_done(&steps);
                 return r;

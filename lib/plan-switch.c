@@ -86,11 +86,13 @@ static int switch_in(const SwitchContext *context, const Step *step) {
 /* What an object gets that the new mode does not ask for, and that still has what the old mode gave it. */
 static int record_target(const SwitchContext *context, const Step *record, const char *live, char **ret) {
         const Backend *backend = record->backend ? backend_find(record->backend) : NULL;
+        bool left = record->flags & STEP_LEFT && live && record->before &&
+                record->phase != PHASE_CGROUP; /* those give back whatever is there */
         char *target;
 
-        if (backend && backend->revert)
+        if (backend && backend->revert && !left)
                 return backend->revert(record, live, context->world, ret);
-        if (!live || !record->before || !value_equal(record->kind, live, record->wanted)) {
+        if (!left && (!live || !record->before || !value_equal(record->kind, live, record->wanted))) {
                 *ret = NULL;
                 return 0;
         }

@@ -51,6 +51,8 @@ typedef enum StepFlags {
         /* Done once and not kept in the records: a task that came later gets its ancestor's pin back in
            green. */
         STEP_UNRECORDED = 1 << 6,
+        /* In the records: an undo could not put it back, so what it reads is nobody's will. */
+        STEP_LEFT = 1 << 7,
 } StepFlags;
 
 /* One change to one kernel object: what it was before any mode, what it is now, what it should be. */
