@@ -66,6 +66,8 @@ int manager_run(Manager *manager, const Request *request, Outcome *ret, int *ret
 
 /* One switch, with all that goes with it: the watchdog, the log, the state file, and those who are told. */
 int manager_switch(Manager *manager, const SwitchRequest *request, const char *why, Outcome *ret);
+/* For `rtisoctl status`: what is in force. */
+void manager_write_state(Manager *manager);
 /* Green, and nothing recorded. */
 bool manager_is_idle(const Manager *manager);
 void manager_read_conf(Manager *manager);

@@ -190,9 +190,13 @@ static int manager_do_mend(Manager *manager, const Request *request, Outcome *re
 
 /* A program that started.  Nobody is told of it but the log: what is in force is what it was. */
 static int manager_do_place(Manager *manager, const Request *request, Outcome *ret) {
-        return manager->profile
+        int r = manager->profile
                 ? placing_run(manager->kfs, manager->journal, manager->profile, (int) request->pid, ret)
                 : 0;
+
+        if (ret->n_ops > 0)
+                manager_write_state(manager);
+        return r;
 }
 
 static int manager_do_stop(Manager *manager, Outcome *ret) {

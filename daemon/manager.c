@@ -43,7 +43,7 @@ static void manager_log_outcome(const Manager *manager, const SwitchRequest *req
         }
 }
 
-static void manager_write_state(Manager *manager) {
+void manager_write_state(Manager *manager) {
         int r = state_write(manager->state_file, manager->journal, manager->boot_id);
 
         if (r < 0)
