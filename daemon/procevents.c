@@ -112,8 +112,7 @@ static int on_message(sd_event_source *source, int fd, uint32_t revents, void *u
         return 0;
 }
 
-static int send_listen(int fd) {
-        const enum proc_cn_mcast_op op = PROC_CN_MCAST_LISTEN;
+static int send_op(int fd, enum proc_cn_mcast_op op) {
         const struct cn_msg connector = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(op) };
         char request[EVENT_AT + sizeof(op)];
         const struct nlmsghdr header = { .nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE };
@@ -138,7 +137,7 @@ static int connect_events(ProcEvents *events, unsigned wanted) {
                 return r;
         if (nl_socket_add_membership(events->socket, CN_IDX_PROC) < 0)
                 return errno > 0 ? -errno : -EPERM;
-        return send_listen(nl_socket_get_fd(events->socket));
+        return send_op(nl_socket_get_fd(events->socket), PROC_CN_MCAST_LISTEN);
 }
 
 int proc_events_new(sd_event *event, unsigned wanted, const ProcEventsHandlers *handlers, void *userdata,
@@ -163,8 +162,13 @@ int proc_events_new(sd_event *event, unsigned wanted, const ProcEventsHandlers *
 void proc_events_free(ProcEvents *events) {
         if (!events)
                 return;
-        (void) sd_event_source_disable_unref(events->source);
-        if (events->socket)
+        if (events->socket) {
+                /* Before 6.6 the kernel counts listeners and does not see one close: with one too many it goes on
+                 * telling of every process for ever. */
+                if (events->source)
+                        (void) send_op(nl_socket_get_fd(events->socket), PROC_CN_MCAST_IGNORE);
+                (void) sd_event_source_disable_unref(events->source);
                 nl_socket_free(events->socket);
+        }
         free(events);
 }
