@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "cpuset.h"
+#include "plan.h"
 #include "task.h"
 
 /* The name of a set that the CPUs touch. */
@@ -38,6 +39,20 @@ static int refuse_inside(
                            cgroup->path, task, found, set);
 }
 
+/* The mode is in force: the set has these CPUs already, whoever asked for them since, and is mended all the same. */
+static int warn_inside(CpusetPlan *context, const WorldCgroup *cgroup, const char *found, const char *set) {
+        _cleanup_free_ char *task = NULL;
+        int r = cgroup->populated ? name_task(context->input->world, cgroup->path, &task) : 0;
+
+        if (r < 0 || !cgroup->populated)
+                return r;
+        return plan_warn(context->plan,
+                "%s%s has cpuset.cpus = %s, all inside set %s: its work runs on other CPUs while the mode "
+                "is in "
+                "force",
+                cgroup->path, task, found, set);
+}
+
 static int warn_narrowed(
         CpusetPlan *context, const WorldCgroup *cgroup, const char *found, const CpuList *left) {
         _cleanup_free_ char *text = NULL;
@@ -68,6 +83,8 @@ static int check_cgroup(CpusetPlan *context, const WorldCgroup *cgroup) {
         cpulist_intersect(&left, &context->open);
         if (!cpulist_is_empty(&left))
                 return cgroup->populated ? warn_narrowed(context, cgroup, found, &left) : 0;
+        if (!neighbour && context->input->flags & PLAN_MEND)
+                return warn_inside(context, cgroup, found, set);
         if (neighbour || (cgroup->populated && context->input->profile->pinned == PINNED_REFUSE))
                 return refuse_inside(context, cgroup, found, set);
         return 0;
