@@ -117,8 +117,10 @@ static int append_degraded(sd_bus_message *message, const Degraded *degraded, si
 }
 
 static void reply_failure(sd_bus_message *message, const Outcome *outcome) {
-        (void) sd_bus_reply_method_errorf(
-                message, error_names[outcome->kind], "%s", outcome->message ?: "Out of memory.");
+        if (sd_bus_reply_method_errorf(
+                    message, error_names[outcome->kind], "%s", outcome->message ?: "Out of memory.") < 0)
+                (void) sd_bus_reply_method_errorf(
+                        message, error_names[outcome->kind], "%s", "The reason is in the daemon's log.");
 }
 
 static void on_mode_done(void *userdata, const Outcome *outcome, int fd) {
@@ -134,7 +136,10 @@ static void on_mode_done(void *userdata, const Outcome *outcome, int fd) {
         if (r >= 0)
                 r = append_degraded(reply, outcome->degraded, outcome->n_degraded);
         if (r >= 0)
-                (void) sd_bus_send(NULL, reply, NULL);
+                r = sd_bus_send(NULL, reply, NULL);
+        /* Who waits is told something in any case. */
+        if (r < 0)
+                reply_errno(operation->message, r);
 }
 
 static int read_option(sd_bus_message *message, const char *name, ModeOptions *options) {
