@@ -223,8 +223,6 @@ static const AuditSet *audit_set_of(const Audit *audit, unsigned cpu) {
 static bool audit_is_in_slice(const WorldTask *task, const AuditSet *set) {
         const char *rest;
 
-        if (!*set->slice)
-                return false;
         rest = util_startswith(task->cgroup, "/rtisol.slice/");
         rest = rest ? util_startswith(rest, set->slice) : NULL;
         return rest && (*rest == '\0' || *rest == '/');
@@ -243,7 +241,8 @@ bool audit_task_is_expected(const Audit *audit, const WorldTask *task, unsigned 
                 return true;
         if (task->kernel)
                 return task->fixed && (cpulist_count(&task->live) == 1 || !follows_a_mask(task));
-        return audit_is_in_slice(task, set);
+        /* Without a partition the CPUs are their owner's, and so is the work there. */
+        return !*set->slice || audit_is_in_slice(task, set);
 }
 
 int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n) {
