@@ -79,6 +79,10 @@ static int audit_unreadable(const Step *step, int error, AuditStep *ret) {
                 ret->state = STATE_OK;
                 return util_copy("not readable without privilege", &ret->reason);
         }
+        if (error == -EBUSY) {
+                ret->state = STATE_OK;
+                return util_copy("not readable just now: its CPU is away", &ret->reason);
+        }
         ret->state = step->flags & STEP_TRANSIENT ? STATE_OK : STATE_DRIFTED;
         return util_asprintf(&ret->reason, "gone: %s", strerror(error < 0 ? -error : ENOENT));
 }
