@@ -32,6 +32,9 @@ static int isolated_part(const Audit *audit, const CpuList *cpus, char **ret) {
 }
 
 static bool task_is_stray(const Audit *audit, const WorldTask *task) {
+        /* What is dead runs nowhere. */
+        if (task->state == 'Z' || task->state == 'X')
+                return false;
         CPULIST_FOREACH (cpu, &audit->isolated)
                 if (cpulist_has(&task->live, (unsigned) cpu) &&
                         !audit_task_is_expected(audit, task, (unsigned) cpu))
@@ -125,7 +128,8 @@ static const IrqKind irq_on_set = { "irq-on-set", "warning",
         "this interrupt is delivered to an isolated CPU", "rtisoctl mode (again) moves it" };
 
 static const IrqKind *irq_kind(const Audit *audit, const WorldIrq *irq, const AuditStep *step) {
-        if (irq->managed || !irq->writable || (step && step->state == STATE_REFUSED))
+        if (irq->managed || !irq->writable ||
+                (step && (step->state == STATE_REFUSED || step->state == STATE_BOOT)))
                 return &irq_unmovable;
         return cpulist_intersects(&irq->live, &audit->isolated) ? &irq_on_set : &irq_pending;
 }

@@ -52,12 +52,24 @@ static int switch_leave_alone(Switch *sw, const char *format, ...) {
         return util_strv_push(&sw->left_alone, sentence);
 }
 
+/* What the mode in force put there, and no balancer since, goes on to what the new mode wants, also where it would be
+ * within bounds: else a machine that gets CPUs back would leave them without interrupts. */
+static bool step_is_ours_to_move(const SwitchContext *context, const Step *step) {
+        const Step *record = step->kind == VALUE_WITHIN ? steps_find(context->in_force, step->object) : NULL;
+
+        if (!record || record->mechanism != MECHANISM_RUNTIME || !step->now)
+                return false;
+        return value_equal(step->kind, step->now, record->wanted) &&
+                !value_equal(step->kind, step->now, step->wanted);
+}
+
 static bool step_is_due(const SwitchContext *context, const Step *step) {
         if (step->mechanism != MECHANISM_RUNTIME)
                 return false;
         if (step->flags & STEP_ACTION)
                 return !steps_find(context->in_force, step->object);
-        return step->flags & STEP_VOLATILE || !step_holds(step, step->now);
+        return step->flags & STEP_VOLATILE || !step_holds(step, step->now) ||
+                step_is_ours_to_move(context, step);
 }
 
 /* A step left out keeps the record it has, so that green still knows what was found. */
@@ -80,7 +92,11 @@ static int switch_in(const SwitchContext *context, const Step *step) {
         r = switch_add_record(context->sw, step);
         if (r < 0 || !due)
                 return r;
-        return switch_add_op(context->sw, step, step->now, step->wanted, false);
+        r = switch_add_op(context->sw, step, step->now, step->wanted, false);
+        /* Written to the value itself: it may be within bounds already. */
+        if (r >= 0 && step_is_ours_to_move(context, step))
+                free(TAKE_PTR(context->sw->ops[context->sw->n_ops - 1].step.within));
+        return r;
 }
 
 /* What an object gets that the new mode does not ask for, and that still has what the old mode gave it. */
