@@ -144,6 +144,28 @@ static int world_error(const World *world, const char *object) {
         return value ? value->error : -ENOENT;
 }
 
+/* A slice that somebody works in stays for now.  Its record stays too, so that the next way back removes it. */
+static int switch_keep_in_use(const SwitchContext *context, const Step *record, const char *target) {
+        Step copy = {};
+        int r;
+
+        if (!(record->flags & STEP_RECREATE) || !record->before ||
+                value_equal(record->kind, target, record->before))
+                return 0;
+        r = switch_leave_alone(context->sw,
+                "%s is in use and stays until it is empty and green is asked for again", record->object);
+        r = r ?: step_copy(record, &copy);
+        if (r < 0)
+                return r;
+        free(copy.wanted);
+        copy.wanted = strdup(target);
+        if (!copy.wanted) {
+                step_done(&copy);
+                return -ENOMEM;
+        }
+        return steps_add(&context->sw->in_force, &copy);
+}
+
 /* The way back: a record whose object the new mode does not ask for. */
 static int switch_back(const SwitchContext *context, const Step *record) {
         const char *live = world_live(context->world, record->object);
@@ -160,6 +182,9 @@ static int switch_back(const SwitchContext *context, const Step *record) {
                 return r;
         if (!target)
                 return switch_keep_live(context, record, live);
+        r = switch_keep_in_use(context, record, target);
+        if (r < 0)
+                return r;
         if (live && value_equal(record->kind, live, target) && !(record->flags & STEP_VOLATILE))
                 return 0;
         if (record->disturbs && context->flags & SWITCH_NO_DISTURB)

@@ -104,6 +104,16 @@ def a_sleeper_does_not_hold_green_back():
 
 
 @case
+def a_slice_in_use_goes_with_a_later_green():
+    before = snapshot()
+    with busy_set("sleep", "100000") as pid:
+        rtisoctl("mode", "green")
+        yield "it stays with its work", os.path.exists(f"/proc/{pid}"), True
+    rtisoctl("mode", "green")
+    yield "what differs once it is empty", diff(before, snapshot()), []
+
+
+@case
 def an_unconfirmed_mode_goes_back():
     before = snapshot()
     rtisoctl("mode", "low-jitter", "--confirm", "5")
