@@ -42,12 +42,12 @@ typedef struct Cli {
         const struct Verb *verb;
         char **arguments; /* behind the verb, NULL at the end */
         int n_arguments;
-        unsigned options; /* CliOption bits that were given */
-        const char *root; /* or NULL: the live machine */
-        const char *cpu;  /* --cpu */
-        const char *host; /* -H, or NULL */
-        unsigned confirm; /* seconds */
-        bool colour;      /* standard output is a terminal that wants colours */
+        unsigned options;    /* CliOption bits that were given */
+        const char *root;    /* or NULL: the live machine */
+        const char *cpu;     /* --cpu */
+        const char *host;    /* -H, or NULL */
+        const char *confirm; /* seconds */
+        bool colour;         /* standard output is a terminal that wants colours */
         bool help, version;
 } Cli;
 

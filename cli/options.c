@@ -9,24 +9,29 @@
 /* Values of getopt's long options: a bit's place, above all letters. */
 #define VALUE_BASE 256
 
+/* Where in a Cli the argument of an option is kept. */
+#define VALUE(member) offsetof(Cli, member)
+
 static const struct OptionInfo {
         CliOption bit;
         char letter; /* or NUL */
         const char *name, *argument, *help;
+        size_t value; /* of every option with an argument */
 } infos[] = {
         { OPTION_JSON, 0, "json", NULL, "print a record for programs" },
-        { OPTION_ROOT, 0, "root", "DIR", "look at the captured machine in DIR" },
+        { OPTION_ROOT, 0, "root", "DIR", "look at the captured machine in DIR", VALUE(root) },
         { OPTION_VERBOSE, 'v', "verbose", NULL, "show more: every step, every CPU" },
-        { OPTION_CPU, 0, "cpu", "LIST", "show these CPUs" },
+        { OPTION_CPU, 0, "cpu", "LIST", "show these CPUs", VALUE(cpu) },
         { OPTION_WATCH, 0, "watch", NULL, "show it again whenever it changes" },
         { OPTION_WAIT, 0, "wait", NULL, "return when every required part holds" },
         { OPTION_STRICT, 0, "strict", NULL, "fail where an optional part does not hold (exit 4 and 5)" },
         { OPTION_DRY_RUN, 0, "dry-run", NULL, "show the plan and change nothing" },
         { OPTION_FORCE, 0, "force", NULL, "go green although a real-time task runs in a set" },
         { OPTION_NO_DISTURB, 0, "no-disturb", NULL, "leave out steps that disturb other CPUs" },
-        { OPTION_CONFIRM, 0, "confirm", "SECONDS", "go back by itself unless `mode --confirmed` follows" },
+        { OPTION_CONFIRM, 0, "confirm", "SECONDS", "go back by itself unless `mode --confirmed` follows",
+                VALUE(confirm) },
         { OPTION_CONFIRMED, 0, "confirmed", NULL, "keep the mode that waits to be confirmed" },
-        { OPTION_HOST, 'H', "host", "HOST", "run the verb there, over ssh" },
+        { OPTION_HOST, 'H', "host", "HOST", "run the verb there, over ssh", VALUE(host) },
 };
 
 static const struct OptionInfo *option_find(unsigned bit) {
@@ -61,22 +66,16 @@ int options_check(unsigned given, unsigned allowed, const char *verb) {
         return EXIT_USAGE;
 }
 
-/* What an option was given, or NULL for a flag; number is room for one. */
-static const char *option_value(const Cli *cli, unsigned bit, char number[static 16]) {
-        switch (bit) {
-        case OPTION_ROOT: return cli->root;
-        case OPTION_CPU: return cli->cpu;
-        case OPTION_CONFIRM: (void) snprintf(number, 16, "%u", cli->confirm); return number;
-        default: return NULL;
-        }
+/* What an option was given, or NULL for a flag. */
+static const char *option_value(const Cli *cli, const struct OptionInfo *info) {
+        return info->argument ? *(const char *const *) ((const char *) cli + info->value) : NULL;
 }
 
 int options_to_words(const Cli *cli, char ***ret) {
         _cleanup_strv_ char **words = NULL;
 
         for (size_t i = 0; i < ARRAY_SIZE(infos); i++) {
-                char number[16];
-                const char *value = option_value(cli, infos[i].bit, number);
+                const char *value = option_value(cli, &infos[i]);
                 _cleanup_free_ char *word = NULL;
                 int r;
 
@@ -91,22 +90,10 @@ int options_to_words(const Cli *cli, char ***ret) {
         return 0;
 }
 
-static int take_confirm(const char *argument, Cli *cli) {
-        if (util_parse_unsigned(argument, &cli->confirm) == 0 && cli->confirm > 0)
-                return EXIT_HOLDS;
-        cli_error("--confirm takes a number of seconds, not \"%s\"", argument);
-        return EXIT_USAGE;
-}
-
 static int take_option(const struct OptionInfo *info, const char *argument, Cli *cli) {
         cli->options |= info->bit;
-        switch (info->bit) {
-        case OPTION_ROOT: cli->root = argument; break;
-        case OPTION_CPU: cli->cpu = argument; break;
-        case OPTION_HOST: cli->host = argument; break;
-        case OPTION_CONFIRM: return take_confirm(argument, cli);
-        default: break;
-        }
+        if (info->argument)
+                *(const char **) ((char *) cli + info->value) = argument;
         return EXIT_HOLDS;
 }
 
@@ -132,6 +119,27 @@ static void fill_long_options(struct option *options) {
         options[n + 1] = (struct option){ "version", no_argument, NULL, VERSION };
 }
 
+static const struct OptionInfo *option_of_letter(int letter) {
+        for (size_t i = 0; i < ARRAY_SIZE(infos); i++)
+                if (infos[i].letter && infos[i].letter == letter)
+                        return &infos[i];
+        return NULL;
+}
+
+/* As getopt wants the letters: a colon behind those with an argument, one before all to tell errors apart. */
+static void fill_letters(char letters[static 2 * ARRAY_SIZE(infos) + 3]) {
+        char *end = stpcpy(letters, ":h");
+
+        for (size_t i = 0; i < ARRAY_SIZE(infos); i++) {
+                if (!infos[i].letter)
+                        continue;
+                *end++ = infos[i].letter;
+                if (infos[i].argument)
+                        *end++ = ':';
+        }
+        *end = 0;
+}
+
 static int wrong_option(char **argv, int c) {
         if (c == ':')
                 cli_error("%s needs an argument", argv[optind - 1]);
@@ -146,21 +154,21 @@ static int wrong_option(char **argv, int c) {
 
 int options_parse(int argc, char **argv, Cli *cli) {
         struct option options[ARRAY_SIZE(infos) + 3] = { 0 };
+        char letters[2 * ARRAY_SIZE(infos) + 3];
         int c, r = EXIT_HOLDS;
 
         fill_long_options(options);
+        fill_letters(letters);
         opterr = 0;
-        while (r == EXIT_HOLDS && (c = getopt_long(argc, argv, ":hvH:", options, NULL)) >= 0) {
+        while (r == EXIT_HOLDS && (c = getopt_long(argc, argv, letters, options, NULL)) >= 0) {
                 if (c == HELP)
                         cli->help = true;
                 else if (c == VERSION)
                         cli->version = true;
-                else if (c == 'v')
-                        cli->options |= OPTION_VERBOSE;
-                else if (c == 'H')
-                        r = take_option(option_find(OPTION_HOST), optarg, cli);
                 else if (c >= VALUE_BASE)
                         r = take_option(&infos[c - VALUE_BASE], optarg, cli);
+                else if (option_of_letter(c))
+                        r = take_option(option_of_letter(c), optarg, cli);
                 else
                         r = wrong_option(argv, c);
         }

@@ -66,12 +66,22 @@ static int tell_no_daemon(int error) {
         return EXIT_NO_DAEMON;
 }
 
-static int switch_mode(const Cli *cli, const char *mode) {
+/* EXIT_HOLDS, or EXIT_USAGE where an error was told. */
+static int take_confirm(const Cli *cli, unsigned *ret) {
+        if (!cli->confirm)
+                return EXIT_HOLDS;
+        if (util_parse_unsigned(cli->confirm, ret) == 0 && *ret > 0)
+                return EXIT_HOLDS;
+        cli_error("--confirm takes a number of seconds, not \"%s\"", cli->confirm);
+        return EXIT_USAGE;
+}
+
+static int switch_mode(const Cli *cli, const char *mode, unsigned confirm) {
         ClientOptions options = {
                 .no_disturb = cli_has(cli, OPTION_NO_DISTURB),
                 .force = cli_has(cli, OPTION_FORCE),
                 .confirmed = cli_has(cli, OPTION_CONFIRMED),
-                .confirm = cli->confirm,
+                .confirm = confirm,
                 .progress = cli->colour && isatty(STDERR_FILENO),
         };
         _cleanup_client_answer_ ClientAnswer answer = {};
@@ -93,7 +103,10 @@ static int switch_mode(const Cli *cli, const char *mode) {
 
 int verb_mode(Cli *cli) {
         const char *mode = cli->arguments[0];
+        unsigned confirm = 0;
 
+        if (take_confirm(cli, &confirm) != EXIT_HOLDS)
+                return EXIT_USAGE;
         if (!mode && !cli_has(cli, OPTION_CONFIRMED)) {
                 if (cli->options & ~(unsigned) OPTION_JSON) {
                         cli_error("mode needs the NAME of a profile for these options");
@@ -112,5 +125,5 @@ int verb_mode(Cli *cli) {
                 }
                 return plan_print(cli, mode);
         }
-        return switch_mode(cli, mode ?: "");
+        return switch_mode(cli, mode ?: "", confirm);
 }

@@ -30,7 +30,7 @@ static void test_command(void **state) {
                 .verb = &mode,
                 .arguments = arguments,
                 .options = OPTION_CONFIRM | OPTION_FORCE | OPTION_HOST,
-                .confirm = 120,
+                .confirm = "120",
                 .host = "nfv07",
         };
         _cleanup_free_ char *line = NULL;
