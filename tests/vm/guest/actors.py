@@ -2,6 +2,7 @@
 """Who else is on the machine: services, pinned programs, admins, strace."""
 
 import contextlib
+import glob
 import os
 import re
 import signal
@@ -132,10 +133,13 @@ NOT_OURS = re.compile(r"/sys/fs/cgroup/(system\.slice|init\.scope|user\.slice)/[
 @contextlib.contextmanager
 def written(*pids):
     """The kernel files that these processes and their children write to, and
-    the tasks that they re-pin.  PID 1 is watched too: it writes for others."""
+    the tasks that they re-pin.  PID 1 is watched too: it writes for others.
+    A log for each task, as a call is cut in two where tasks share one."""
     log = "/run/strace.log"
+    for old in glob.glob(f"{log}.*"):
+        os.unlink(old)
     found = []
-    argv = ["strace", "-f", "-y", "-qq", "-o", log,
+    argv = ["strace", "-ff", "-y", "-qq", "-o", log,
             "-e", "trace=open,openat,openat2,sched_setaffinity,sched_setscheduler,sched_setattr,sched_setparam"]
     for pid in (1, *pids):
         argv += ["-p", str(pid)]
@@ -148,7 +152,7 @@ def written(*pids):
     finally:
         tracer.send_signal(signal.SIGINT)
         tracer.wait()
-    for line in kernel.read(log).splitlines():
+    for line in "\n".join(map(kernel.read, sorted(glob.glob(f"{log}.*")))).splitlines():
         match = WRITE_OPEN.search(line) or TASK_CALL.search(line)
         if match and not NOT_OURS.match(match[1]):
             found.append(match[1])
