@@ -82,8 +82,9 @@ static int manager_do_mode(Manager *manager, const Request *request, Outcome *re
         r = manager_check_leases(manager, request, ret);
         if (r < 0 || ret->kind != OUTCOME_DONE)
                 return r;
-        /* Before the switch: a daemon killed in it must know the way back. */
-        if (request->confirm > 0) {
+        /* Before the switch: a daemon killed in it must know the way back.  Where something waits already it knows, and
+         * the time that the one who waits has is not another's to move before his switch is through. */
+        if (request->confirm > 0 && !waited) {
                 r = confirm_arm(manager->confirm, journal_mode(manager->journal), request->confirm);
                 if (r < 0)
                         return r;

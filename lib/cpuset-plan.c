@@ -52,7 +52,7 @@ const char *cpuset_found_cpus(const PlanInput *input, const WorldCgroup *cgroup)
 
 /* Slices */
 
-/* The NUMA nodes of the set's CPUs. */
+/* The NUMA nodes of the set's CPUs, as far as they have memory. */
 static int local_mems(const PlanInput *input, const CpuList *cpus, char **ret) {
         _cleanup_cpulist_ CpuList nodes = {};
         int r = 0;
@@ -63,6 +63,7 @@ static int local_mems(const PlanInput *input, const CpuList *cpus, char **ret) {
                 if (r >= 0 && info && info->node >= 0)
                         r = cpulist_add(&nodes, (unsigned) info->node);
         }
+        cpulist_intersect(&nodes, &input->world->topology->memory_nodes);
         return r < 0 ? r : cpulist_format(&nodes, ret);
 }
 

@@ -154,7 +154,7 @@ static int widened_value(const World *world, const char *live, char **ret) {
         int r = cpulist_format(&world->topology->online, &cpus);
 
         if (r >= 0 && limit && limit[strlen(" mems=")])
-                r = cpulist_format(&world->topology->nodes, &mems);
+                r = cpulist_format(&world->topology->memory_nodes, &mems);
         return r ?: cpuset_unit_value(cpus, mems ?: "", ret);
 }
 

@@ -2,6 +2,7 @@
 #include "plan-sets.h"
 
 #include "cpuexpr.h"
+#include "profile-lines.h"
 
 typedef enum Progress { UNTOUCHED, UNDER_WAY, KNOWN, WRONG } Progress;
 
@@ -124,6 +125,46 @@ static int set_control(SetsContext *context, const ProfileSet *set, ProfileSetCp
                                set->name, set->control_cpus, text);
 }
 
+/* ` (FILE:LINE)` of a set's key, or "" where nobody knows. */
+static int set_source(const Profile *profile, const ProfileSet *set, const char *key, char **ret) {
+        const ProfileLines lines = { profile->lines, profile->n_lines };
+        _cleanup_free_ char *section = NULL;
+        const ProfileLine *line;
+        int r = util_asprintf(&section, "cpuset %s", set->name);
+
+        if (r < 0)
+                return r;
+        line = profile_lines_find(&lines, section, key);
+        return line ? util_asprintf(ret, " (%s:%u)", line->source.file, line->source.line)
+                    : util_asprintf(ret, "%s", "");
+}
+
+/* The kernel would say no more than EINVAL, or give the set other memory without a word. */
+static int set_check_mems(SetsContext *context, const ProfileSet *set) {
+        const CpuList *memory = &context->world->topology->memory_nodes;
+        _cleanup_free_ char *text = NULL, *known = NULL, *source = NULL;
+        _cleanup_cpulist_ CpuList nodes = {};
+        int r;
+
+        if (!set->mems || streq(set->mems, "local"))
+                return 0;
+        r = cpulist_parse(set->mems, &nodes, NULL);
+        if (r < 0)
+                return r;
+        cpulist_subtract(&nodes, memory);
+        if (cpulist_is_empty(&nodes))
+                return 0;
+        r = cpulist_format(&nodes, &text);
+        r = r ?: cpulist_format(memory, &known);
+        r = r ?: set_source(context->profile, set, "mems", &source);
+        return r
+                ?: plan_refuse(context->plan,
+                           "set %s: mems = %s%s: NUMA node %s is not there or has no memory; those with "
+                           "memory "
+                           "are %s",
+                           set->name, set->mems, source, text, known);
+}
+
 static int set_evaluate_now(SetsContext *context, const ProfileSet *set, ProfileSetCpus *cpus) {
         int r = set_expression(context, set, "cpus", set->cpus, &cpus->cpus);
 
@@ -134,6 +175,7 @@ static int set_evaluate_now(SetsContext *context, const ProfileSet *set, Profile
         r = r ?: set_check_online(context, set, cpus);
         if (r == 0 && context->flags & PLAN_MEND)
                 r = set_configure_away(context, set, cpus);
+        r = r ?: set_check_mems(context, set);
         return r ?: set_control(context, set, cpus);
 }
 

@@ -17,6 +17,7 @@ void topology_free(Topology *topology) {
         cpulist_done(&topology->present);
         cpulist_done(&topology->online);
         cpulist_done(&topology->nodes);
+        cpulist_done(&topology->memory_nodes);
         free(topology);
 }
 
@@ -294,10 +295,20 @@ static int read_node(Kfs *kfs, Topology *topology, unsigned node) {
         return cpulist_is_empty(&cpus) ? 0 : cpulist_add(&topology->nodes, node);
 }
 
+/* (Documentation/ABI/stable/sysfs-devices-node) */
+static int read_memory_nodes(Kfs *kfs, const CpuList *all, CpuList *ret) {
+        int r = read_cpus(kfs, NODE_DIR "/has_memory", NULL, ret);
+
+        if (r != -ENODATA)
+                return r;
+        return cpulist_is_empty(all) ? cpulist_add(ret, 0) : cpulist_copy(all, ret);
+}
+
 static int read_nodes(Kfs *kfs, Topology *topology) {
         _cleanup_cpulist_ CpuList nodes = { 0 };
         int r = list_numbers(kfs, NODE_DIR, "node", &nodes);
 
+        r = r ?: read_memory_nodes(kfs, &nodes, &topology->memory_nodes);
         if (r < 0)
                 return r;
         CPULIST_FOREACH (node, &nodes) {

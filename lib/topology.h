@@ -20,8 +20,9 @@ typedef struct TopologyCpu {
 
 typedef struct Topology {
         CpuList possible, present, online;
-        CpuList nodes;     /* NUMA nodes that have CPUs; {0} where the kernel knows no nodes */
-        TopologyCpu *cpus; /* one for each present CPU, ascending */
+        CpuList nodes;        /* NUMA nodes that have CPUs; {0} where the kernel knows no nodes */
+        CpuList memory_nodes; /* those that have memory; every one where the machine does not say */
+        TopologyCpu *cpus;    /* one for each present CPU, ascending */
         size_t n_cpus;
         size_t n_cores, n_llcs;
 } Topology;

@@ -205,18 +205,22 @@ static void test_confirm(void **state) {
         static const struct {
                 const char *what;
                 bool confirmed, killed, other;
+                const char *failing;         /* one that asks for more time and fails */
                 const char *mode, *interval; /* after the time is up */
         } table[] = {
-                { "not confirmed", false, false, false, "quick", "10" },
-                { "confirmed", true, false, false, "slow", "20" },
-                { "killed meanwhile", false, true, false, "quick", "10" },
-                { "another switch", false, false, true, "green", "1" },
+                { "not confirmed", false, false, false, NULL, "quick", "10" },
+                { "confirmed", true, false, false, NULL, "slow", "20" },
+                { "killed meanwhile", false, true, false, NULL, "quick", "10" },
+                { "another switch", false, false, true, NULL, "green", "1" },
+                { "another switch that is refused", false, false, false, "nosuch", "quick", "10" },
+                { "another switch that is undone", false, false, false, "broken", "quick", "10" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 _cleanup_machine_ Machine *machine = machine_new();
                 _cleanup_free_ char *error = NULL, *mode = NULL, *live = NULL;
 
+                tree_put(machine->tree, "/etc/rtisold/profiles/broken.ini", "[sysctl]\nvm.nosuch = 1\n");
                 machine_start(machine);
                 assert_set_mode(machine, "quick");
                 error = machine_set_mode(machine, NULL, "slow", RTISOL_OPTION_CONFIRM, "u", 1, NULL);
@@ -228,6 +232,10 @@ static void test_confirm(void **state) {
                 assert_null(error);
                 if (table[i].other)
                         assert_set_mode(machine, "green");
+                if (table[i].failing)
+                        error = machine_set_mode(
+                                machine, NULL, table[i].failing, RTISOL_OPTION_CONFIRM, "u", 600, NULL);
+                assert_int_equal(!!error, !!table[i].failing);
                 if (table[i].killed) {
                         (void) machine_end(machine, SIGKILL);
                         machine_start(machine);

@@ -132,10 +132,51 @@ static void test_smt_warns(void **state) {
         assert_non_null(strstr(plan->warnings[0], "CPU 2 shares a core"));
 }
 
+static void test_mems(void **state) {
+        static const struct {
+                const char *files, *mems, *refusal;
+        } table[] = {
+                { "", "0", NULL },
+                { "", "0-1", NULL },
+                { "", "local", NULL },
+                { "", "1-3",
+                        "set a: mems = 1-3: NUMA node 2-3 is not there or has no memory; those with memory "
+                        "are "
+                        "0-1" },
+                { "/sys/devices/system/node/has_memory=1\n", "1", NULL },
+                { "/sys/devices/system/node/has_memory=1\n", "0",
+                        "set a: mems = 0: NUMA node 0 is not there or has no memory; those with memory are "
+                        "1" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                ProfileSet set = { .name = (char *) "a",
+                        .cpus = (char *) "3",
+                        .mems = (char *) table[i].mems,
+                        .nohz = PROFILE_UNSET,
+                        .rt_push_pull = PROFILE_UNSET };
+                Profile profile = { .name = (char *) "test", .sets = &set, .n_sets = 1 };
+                _cleanup_tree_ Tree *tree = tree_new();
+                _cleanup_world_ World *world = NULL;
+                _cleanup_plan_ Plan *plan = calloc(1, sizeof(Plan));
+                const char *refusal;
+
+                assert_non_null(plan);
+                tree_put_cpus(tree, 2, 4, 1, false);
+                tree_fill(tree, table[i].files);
+                assert_int_equal(world_new(tree->kfs, &world), 0);
+                assert_int_equal(plan_sets(&profile, world, NULL, 0, plan), 0);
+                refusal = plan->n_refusals > 0 ? plan->refusals[0].what : NULL;
+                if (!streq(refusal ?: "", table[i].refusal ?: ""))
+                        fail_msg("mems = %s, %s: %s", table[i].mems, table[i].files, refusal ?: "accepted");
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sets),
                 cmocka_unit_test(test_smt_warns),
+                cmocka_unit_test(test_mems),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
