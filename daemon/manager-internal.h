@@ -5,8 +5,8 @@
 #include "confirm.h"
 #include "manager.h"
 
-/* Shared by manager.c (what is in force), manager-queue.c (one request after another) and manager-requests.c
- * (what each one does). */
+/* Shared by manager.c (what is in force), manager-queue.c (one request after another), manager-requests.c
+ * (what each one does) and manager-leases.c (what leases have to do with it). */
 
 /* Who switches when nobody does. */
 #define BY_BOOT "boot"
@@ -42,6 +42,8 @@ struct Manager {
         Journal *journal;
         Conf conf;
         Leases *leases;
+        sd_event_source *release_timer; /* a way back from leases that has to wait */
+        unsigned release_tries;
         Confirm *confirm;
         Profile *profile;
         char *boot_id, *state_file;
@@ -55,11 +57,21 @@ struct Manager {
 int on_queue(sd_event_source *source, void *userdata);
 /* Everybody who still waits is told that the daemon stops. */
 void manager_turn_away(Manager *manager);
-/* Queues the way back to the mode before the leases where none is left: also after a daemon that was killed on it. */
+/* Queues a look at what the leases that are left need: also after a daemon that was killed on the way back. */
 int manager_release_left(Manager *manager);
 /* A lease is over, the time to confirm is up. */
 void on_released(void *userdata, const Lease *lease);
 void on_expired(void *userdata, const char *mode);
+
+/* Says no before the first write. */
+int manager_refuse(Outcome *ret, const char *format, ...) _printf_(2, 3);
+
+/* Leases (manager-leases.c): may a mode be switched to under them, what becomes of them behind such a switch, and the
+ * requests for one and for the way back. */
+int manager_check_leases(Manager *manager, const Request *request, Outcome *ret);
+int manager_settle_leases(Manager *manager, const char *mode);
+int manager_do_lease(Manager *manager, const Request *request, Outcome *ret, int *ret_fd);
+int manager_do_release(Manager *manager, Outcome *ret);
 
 /* Does what a request asks for; *ret_fd is a lease's descriptor, and stays otherwise. */
 int manager_run(Manager *manager, const Request *request, Outcome *ret, int *ret_fd);

@@ -84,7 +84,7 @@ int manager_release_left(Manager *manager) {
         Request *request;
         int r;
 
-        if (leases_count(manager->leases) > 0 || !leases_base(manager->leases))
+        if (!leases_base(manager->leases))
                 return 0;
         r = request_new(REQUEST_RELEASE, NULL, BY_LEASE, NULL, &request);
         return r < 0 ? r : manager_queue(manager, request);
@@ -95,6 +95,7 @@ void on_released(void *userdata, const Lease *lease) {
 
         log_fields(LOG_INFO, &(LogFields){ .id = LOG_ID_LEASE, .mode = lease->mode, .why = lease->why },
                 "Lease of mode %s by process %u released.", lease->mode, lease->pid);
+        manager->release_tries = 0;
         (void) manager_release_left(manager);
 }
 

@@ -5,8 +5,7 @@
 #include "manager-internal.h"
 #include "placing.h"
 
-static int refuse(Outcome *ret, const char *format, ...) _printf_(2, 3);
-static int refuse(Outcome *ret, const char *format, ...) {
+int manager_refuse(Outcome *ret, const char *format, ...) {
         _cleanup_free_ char *sentence = NULL;
         va_list ap;
         int r;
@@ -24,43 +23,14 @@ static int manager_confirmed(Manager *manager, const Request *request, Outcome *
         const char *mode = journal_mode(manager->journal);
 
         if (!confirm_mode(manager->confirm))
-                return refuse(ret, "No switch waits to be confirmed; mode %s is in force.", mode);
+                return manager_refuse(ret, "No switch waits to be confirmed; mode %s is in force.", mode);
         if (*request->mode && !streq(request->mode, mode))
-                return refuse(ret, "What waits to be confirmed is mode %s, not %s.", mode, request->mode);
+                return manager_refuse(
+                        ret, "What waits to be confirmed is mode %s, not %s.", mode, request->mode);
         confirm_disarm(manager->confirm);
         log_fields(LOG_NOTICE, &(LogFields){ .mode = mode, .by = request->by }, "Mode %s confirmed by %s.",
                 mode, request->by);
         return 0;
-}
-
-/* A mode that somebody leases is not taken away without force; the mode asked for is then where the last
- * release leads to only if it is the leased one itself. */
-static int manager_check_leases(Manager *manager, const Request *request, Outcome *ret) {
-        const Lease *lease;
-
-        leases_settle(manager->leases);
-        lease = leases_get(manager->leases, 0);
-        if (!lease || request->force || streq(lease->mode, request->mode))
-                return 0;
-        return refuse(ret, "Mode %s is leased by process %u%s%s%s; --force ends its lease.", lease->mode,
-                lease->pid, *lease->why ? " (" : "", lease->why, *lease->why ? ")" : "");
-}
-
-static void manager_settle_leases(Manager *manager, const char *mode) {
-        const Lease *lease = leases_get(manager->leases, 0);
-
-        if (!lease) {
-                /* A release that waits in the queue has nothing to go back to any more. */
-                (void) leases_set_base(manager->leases, NULL);
-                return;
-        }
-        if (streq(lease->mode, mode)) {
-                (void) leases_set_base(manager->leases, mode);
-                return;
-        }
-        log_fields(LOG_WARNING, &(LogFields){ .id = LOG_ID_LEASE, .mode = lease->mode },
-                "%zu leases of mode %s ended by force.", leases_count(manager->leases), lease->mode);
-        leases_drop(manager->leases);
 }
 
 /* How long until a way back that failed is tried again, in seconds. */
@@ -97,64 +67,12 @@ static int manager_do_mode(Manager *manager, const Request *request, Outcome *re
                         (void) confirm_arm(manager->confirm, request->mode, EXPIRED_AGAIN);
                 return r;
         }
-        manager_settle_leases(manager, request->mode);
+        r = manager_settle_leases(manager, request->mode);
+        if (r < 0)
+                return r;
         if (request->confirm > 0)
                 return confirm_arm(manager->confirm, request->mode, request->confirm);
         confirm_disarm(manager->confirm);
-        return 0;
-}
-
-static int manager_do_release(Manager *manager, Outcome *ret) {
-        _cleanup_free_ char *base = NULL;
-        SwitchRequest sw = { .by = BY_LEASE };
-        int r = 0;
-
-        /* A new lease may have come while the release waited in the queue. */
-        if (leases_count(manager->leases) > 0 || !leases_base(manager->leases))
-                return 0;
-        base = strdup(leases_base(manager->leases));
-        if (!base)
-                return -ENOMEM;
-        sw.mode = base;
-        if (!streq(base, journal_mode(manager->journal)))
-                r = manager_switch(manager, &sw, "the last lease was released", ret);
-        /* Only now: a daemon killed in the switch must know the way back. */
-        (void) leases_set_base(manager->leases, NULL);
-        return r;
-}
-
-static int manager_do_lease(Manager *manager, const Request *request, Outcome *ret, int *ret_fd) {
-        _cleanup_free_ char *before = strdup(journal_mode(manager->journal));
-        const char *mode = *request->mode ? request->mode : before;
-        SwitchRequest sw = { .mode = mode, .by = request->by };
-        _cleanup_outcome_ Outcome back = {};
-        const Lease *other;
-        int r = 0;
-
-        if (!before)
-                return -ENOMEM;
-        if (strchr(request->why, '\n'))
-                return refuse(ret, "The reason of a lease is one line.");
-        leases_settle(manager->leases);
-        other = leases_get(manager->leases, 0);
-        if (other && !streq(other->mode, mode))
-                return refuse(ret, "Mode %s is leased by process %u already; %s has to wait.", other->mode,
-                        other->pid, mode);
-        /* Before the switch: a daemon killed in it or behind it must know the way back. */
-        if (!leases_base(manager->leases))
-                r = leases_set_base(manager->leases, before);
-        if (r < 0)
-                return r;
-        r = manager_switch(manager, &sw, request->why, ret);
-        if (r >= 0 && ret->kind == OUTCOME_DONE)
-                r = leases_add(manager->leases, mode, request->why, request->pid, ret_fd);
-        if (r < 0 || ret->kind != OUTCOME_DONE) {
-                (void) manager_do_release(manager, &back);
-                return r;
-        }
-        log_fields(LOG_INFO,
-                &(LogFields){ .id = LOG_ID_LEASE, .mode = mode, .by = request->by, .why = request->why },
-                "Mode %s leased by process %u (%s).", mode, request->pid, request->by);
         return 0;
 }
 
@@ -181,7 +99,7 @@ static int manager_do_mend(Manager *manager, const Request *request, Outcome *re
         if (manager_is_idle(manager))
                 return 0;
         if (!manager->profile)
-                return refuse(ret,
+                return manager_refuse(ret,
                         "The profile %s has changed since it was applied: nothing is mended before "
                         "`rtisoctl mode %s` applies it as it is now.",
                         journal_mode(manager->journal), journal_mode(manager->journal));

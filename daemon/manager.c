@@ -176,6 +176,7 @@ void manager_free(Manager *manager) {
                 return;
         manager_turn_away(manager);
         (void) sd_event_source_disable_unref(manager->defer);
+        (void) sd_event_source_disable_unref(manager->release_timer);
         confirm_free(manager->confirm);
         leases_free(manager->leases);
         profile_free(manager->profile);

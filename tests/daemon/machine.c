@@ -44,6 +44,8 @@ Machine *machine_new(void) {
         put_profile(machine, "slow", "[sysctl]\nvm.stat_interval = 20\n");
         put_profile(machine, "set",
                 "[cpuset rt]\ncpus = 2-3\npartition = isolated\n[sysctl]\nvm.stat_interval = 30\n");
+        put_profile(machine, "wide",
+                "[cpuset rt]\ncpus = 1-3\npartition = isolated\n[sysctl]\nvm.stat_interval = 30\n");
         assert_int_equal(util_asprintf(&machine->runtime, "%s/runtime", machine->tree->root), 0);
         assert_int_equal(mkdir(machine->runtime, 0755), 0);
         return machine;

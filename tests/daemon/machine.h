@@ -20,7 +20,7 @@ typedef struct Machine {
 } Machine;
 
 /* A tree with 4 CPUs, an interrupt, a sysctl, and the profiles `quick` and `slow` (vm.stat_interval 10 and 20), and
- * `set` (CPUs 2-3). */
+ * `set` (CPUs 2-3), and `wide`, which is as strict as `set` (CPUs 1-3). */
 Machine *machine_new(void);
 void machine_free(Machine *machine);
 DEFINE_CLEANUP_POINTER(Machine, machine_free)

@@ -284,6 +284,98 @@ static void test_leases(void **state) {
         assert_machine(machine, "green", "1");
 }
 
+static void await_mode(Machine *machine, const char *mode, const char *what) {
+        _cleanup_free_ char *live = NULL;
+
+        for (int i = 0; i < 500; i++) {
+                free(live);
+                live = machine_mode(machine);
+                if (streq(live, mode))
+                        return;
+                (void) usleep(20000);
+        }
+        fail_msg("%s: in mode %s, not %s", what, live, mode);
+}
+
+/* Leases of two modes, one as strict as both: taken in any order, given back in any order, with the daemon killed
+ * or not while one of them is given back. */
+static void test_lease_strictest(void **state) {
+        static const struct {
+                const char *first, *second, *both,
+                        *left[2]; /* the mode when the first, the second is released */
+        } rows[] = {
+                { "set", "wide", "wide", { "wide", "set" } },
+                { "wide", "set", "wide", { "set", "wide" } },
+                { "wide", "wide", "wide", { "wide", "wide" } },
+                { "wide", "", "wide", { "wide", "wide" } },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows) * 4; i++) {
+                size_t row = i / 4, over = i % 2;
+                _cleanup_machine_ Machine *machine = machine_new();
+                _cleanup_free_ char *error = NULL;
+                bool killed = i % 4 >= 2;
+                int fds[2];
+
+                if (killed && row >= 2)
+                        continue;
+                machine_start(machine);
+                fds[0] = machine_lease(machine, rows[row].first, "", &error);
+                fds[1] = machine_lease(machine, rows[row].second, "", &error);
+                assert_true(fds[0] >= 0 && fds[1] >= 0);
+                await_mode(machine, rows[row].both, rows[row].first);
+                if (killed)
+                        (void) machine_end(machine, SIGKILL);
+                (void) close(fds[over]);
+                if (killed)
+                        machine_start(machine);
+                await_mode(machine, rows[row].left[over], over ? "second released" : "first released");
+                (void) close(fds[!over]);
+                await_mode(machine, "green", "both released");
+                assert_machine(machine, "green", "1");
+        }
+}
+
+/* The mode before serves the lease: it stays, and a switch to one that serves it, too, is where the last release
+ * leads to. */
+static void test_lease_under_mode(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *error = NULL, *refused = NULL, *message = NULL;
+        int fd, other;
+
+        machine_start(machine);
+        assert_set_mode(machine, "set");
+        fd = machine_lease(machine, "set", "", &error);
+        assert_true(fd >= 0);
+        other = machine_lease(machine, "quick", "", &error);
+        assert_int_equal(other, -1);
+        refused = machine_set_mode(machine, &message, "quick", NULL);
+        assert_string_equal(refused, RTISOL_ERROR_REFUSED);
+        assert_non_null(strstr(message, "quick does not satisfy set: it has no set rt"));
+        assert_set_mode(machine, "wide");
+        (void) close(fd);
+        (void) usleep(300000);
+        await_mode(machine, "wide", "the switch under the lease");
+}
+
+/* The way back fails, and is tried again. */
+static void test_lease_release_fails(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *error = NULL;
+        int fd;
+
+        machine_start(machine);
+        fd = machine_lease(machine, "wide", "", &error);
+        assert_true(fd >= 0);
+        /* Something runs in the set still. */
+        tree_put(machine->tree, "/sys/fs/cgroup/rtisol.slice/cgroup.events", "populated 1\n");
+        (void) close(fd);
+        (void) usleep(600000);
+        await_mode(machine, "wide", "while it runs");
+        tree_put(machine->tree, "/sys/fs/cgroup/rtisol.slice/cgroup.events", "populated 0\n");
+        await_mode(machine, "green", "once it has ended");
+}
+
 static void test_lease_forced(void **state) {
         _cleanup_machine_ Machine *machine = machine_new();
         _cleanup_free_ char *error = NULL, *leases = NULL;
@@ -537,6 +629,9 @@ int main(void) {
                 cmocka_unit_test(test_on_stop),
                 cmocka_unit_test(test_confirm),
                 cmocka_unit_test(test_leases),
+                cmocka_unit_test(test_lease_strictest),
+                cmocka_unit_test(test_lease_under_mode),
+                cmocka_unit_test(test_lease_release_fails),
                 cmocka_unit_test(test_lease_forced),
                 cmocka_unit_test(test_hup_queues),
                 cmocka_unit_test(test_many_requests),
