@@ -120,6 +120,7 @@ static bool daemon_is_lost(const sd_bus_error *error) {
 
 static int take_error(const sd_bus_error *error, ClientAnswer *ret) {
         ret->exit = exit_of_error(error);
+        free(TAKE_PTR(ret->message));
         if (daemon_is_lost(error))
                 return util_asprintf(&ret->message,
                         "the daemon went away during the switch (%s); when it starts again it finishes "
@@ -170,6 +171,20 @@ static int on_progress(sd_bus_message *message, void *userdata, sd_bus_error *un
         return 0;
 }
 
+static int on_notice(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+        Call *call = userdata;
+        const char *sentence;
+        char *all;
+
+        if (sd_bus_message_read(message, "s", &sentence) < 0 ||
+                util_asprintf(&all, "%s%s%s", call->answer.message ?: "", call->answer.message ? "\n" : "",
+                        sentence) < 0)
+                return 0;
+        free(call->answer.message);
+        call->answer.message = all;
+        return 0;
+}
+
 static int append_flag(sd_bus_message *message, const char *name, bool value) {
         return value ? sd_bus_message_append(message, "{sv}", name, "b", 1) : 0;
 }
@@ -202,6 +217,9 @@ static int send_set_mode(sd_bus *bus, const char *mode, const ClientOptions *opt
         if (r >= 0 && options->progress)
                 r = sd_bus_match_signal(
                         bus, NULL, NULL, RTISOL_OBJECT, RTISOL_INTERFACE, "Progress", on_progress, call);
+        if (r >= 0)
+                r = sd_bus_match_signal(
+                        bus, NULL, NULL, RTISOL_OBJECT, RTISOL_INTERFACE, "Notice", on_notice, call);
         if (r >= 0)
                 r = sd_bus_call_async(bus, NULL, message, on_reply, call, SET_MODE_TIMEOUT_USEC);
         sd_bus_message_unref(message);

@@ -14,7 +14,7 @@ int client_connect(sd_bus **ret);
 /* Is there a daemon?  Also for users that it would not let in. */
 bool client_daemon_runs(void);
 
-/* How a call ended: an Exit, and what the daemon said where that is not EXIT_HOLDS. */
+/* How a call ended: an Exit, and what the daemon said: why it failed, or what it has to say beside. */
 typedef struct ClientAnswer {
         int exit;
         char *message;    /* sentences, one a line */

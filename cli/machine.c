@@ -81,6 +81,12 @@ static char *nearest_profile(Kfs *kfs, const char *name) {
 static int no_such_profile(Kfs *kfs, Kfs *live, const char *name, int error) {
         _cleanup_free_ char *nearest = NULL;
 
+        _cleanup_free_ char *why = NULL;
+
+        if (profile_check_name(name, &why) < 0) {
+                cli_error("name not allowed: %s", why ?: "out of memory");
+                return EXIT_USAGE;
+        }
         if (error == -ESHUTDOWN) {
                 cli_error("profile \"%s\" is masked: its file is a link to /dev/null", name);
                 return EXIT_USAGE;

@@ -20,21 +20,47 @@ static json_t *list_entry(Kfs *kfs, const char *name) {
                 record_text(errors.n > 0 ? errors.items[0].file : ""), "valid", 0);
 }
 
-static int profile_list_verb(Cli *cli) {
-        static const Column columns[] = { { "PROFILE", "name" }, { "DESCRIPTION", "description" } };
-        _cleanup_record_ json_t *list = json_array(), *record = NULL;
-        _cleanup_strv_ char **names = NULL;
-        _cleanup_kfs_ Kfs *kfs = NULL;
-        int r = cli_open_machine(cli, &kfs);
+/* A file that is no profile for its name alone: /etc/rtisold/profiles/a b.ini. */
+static json_t *misnamed_entry(const char *file) {
+        const char *base = strrchr(file, '/') + 1;
+        _cleanup_free_ char *name = strndup(base, strlen(base) - strlen(".ini")), *why = NULL,
+                            *sentence = NULL;
 
-        if (r < 0)
-                return EXIT_REFUSED;
-        r = profile_list(kfs, &names);
+        if (!name || profile_check_name(name, &why) != -EINVAL ||
+                util_asprintf(&sentence, "%s: name not allowed: %s", file, why) < 0)
+                return NULL;
+        return json_pack("{s:o, s:o, s:o, s:b}", "name", record_text(name), "description",
+                record_text(sentence), "file", record_text(file), "valid", 0);
+}
+
+/* All profiles, and what is none in their folders. */
+static int fill_list(Kfs *kfs, json_t *list) {
+        _cleanup_strv_ char **names = NULL, **misnamed = NULL;
+        int r = profile_list(kfs, &names);
+
+        r = r ?: profile_list_misnamed(kfs, &misnamed);
         if (r < 0)
                 return r;
         STRV_FOREACH (name, names)
                 if (json_array_append_new(list, list_entry(kfs, *name)) < 0)
                         return -ENOMEM;
+        STRV_FOREACH (file, misnamed)
+                if (json_array_append_new(list, misnamed_entry(*file)) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
+static int profile_list_verb(Cli *cli) {
+        static const Column columns[] = { { "PROFILE", "name" }, { "DESCRIPTION", "description" } };
+        _cleanup_record_ json_t *list = json_array(), *record = NULL;
+        _cleanup_kfs_ Kfs *kfs = NULL;
+        int r = cli_open_machine(cli, &kfs);
+
+        if (r < 0)
+                return EXIT_REFUSED;
+        r = fill_list(kfs, list);
+        if (r < 0)
+                return r;
         if (!cli_has(cli, OPTION_JSON))
                 return record_print_table(list, columns, ARRAY_SIZE(columns), cli->colour);
         record = json_pack("{s:i, s:O}", "version", 1, "profiles", list);

@@ -123,6 +123,29 @@ static void reply_failure(sd_bus_message *message, const Outcome *outcome) {
                         message, error_names[outcome->kind], "%s", "The reason is in the daemon's log.");
 }
 
+/* What a request that was carried out has to say beside: to the caller alone, and before its answer. */
+static int send_notices(sd_bus_message *call, const Outcome *outcome) {
+        _cleanup_strv_ char **lines = NULL;
+        int r = util_strv_split(outcome->message ?: "", "\n", &lines);
+
+        STRV_FOREACH (line, lines) {
+                __attribute__((cleanup(sd_bus_message_unrefp))) sd_bus_message *notice = NULL;
+                const char *caller = sd_bus_message_get_sender(call);
+
+                r = sd_bus_message_new_signal(
+                        sd_bus_message_get_bus(call), &notice, RTISOL_OBJECT, RTISOL_INTERFACE, "Notice");
+                if (r >= 0 && caller)
+                        r = sd_bus_message_set_destination(notice, caller);
+                if (r >= 0)
+                        r = sd_bus_message_append(notice, "s", *line);
+                if (r >= 0)
+                        r = sd_bus_send(NULL, notice, NULL);
+                if (r < 0)
+                        return r;
+        }
+        return r;
+}
+
 static void on_mode_done(void *userdata, const Outcome *outcome, int fd) {
         _cleanup_(operation_freep) Operation *operation = userdata;
         __attribute__((cleanup(sd_bus_message_unrefp))) sd_bus_message *reply = NULL;
@@ -132,7 +155,9 @@ static void on_mode_done(void *userdata, const Outcome *outcome, int fd) {
                 reply_failure(operation->message, outcome);
                 return;
         }
-        r = sd_bus_message_new_method_return(operation->message, &reply);
+        r = send_notices(operation->message, outcome);
+        if (r >= 0)
+                r = sd_bus_message_new_method_return(operation->message, &reply);
         if (r >= 0)
                 r = append_degraded(reply, outcome->degraded, outcome->n_degraded);
         if (r >= 0)
@@ -210,8 +235,10 @@ static void on_lease_done(void *userdata, const Outcome *outcome, int fd) {
 
         if (outcome->kind != OUTCOME_DONE)
                 reply_failure(operation->message, outcome);
-        else
+        else {
+                (void) send_notices(operation->message, outcome);
                 (void) sd_bus_reply_method_return(operation->message, "h", holder);
+        }
 }
 
 static int run_lease(Operation *operation) {
@@ -256,8 +283,10 @@ static void on_reload_done(void *userdata, const Outcome *outcome, int fd) {
 
         if (outcome->kind != OUTCOME_DONE)
                 reply_failure(operation->message, outcome);
-        else
+        else {
+                (void) send_notices(operation->message, outcome);
                 (void) sd_bus_reply_method_return(operation->message, NULL);
+        }
 }
 
 static int run_reload(Operation *operation) {
@@ -335,6 +364,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Drift", "a(ssss)", get_drift, 0, SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_SIGNAL_WITH_ARGS("Progress", SD_BUS_ARGS("s", step, "u", percent), 0),
+        SD_BUS_SIGNAL_WITH_ARGS("Notice", SD_BUS_ARGS("s", sentence), 0),
         SD_BUS_VTABLE_END,
 };
 

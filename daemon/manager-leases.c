@@ -156,8 +156,6 @@ int manager_do_lease(Manager *manager, const Request *request, Outcome *ret, int
 
         if (!before)
                 return -ENOMEM;
-        if (strchr(request->why, '\n'))
-                return manager_refuse(ret, "The reason of a lease is one line.");
         leases_settle(manager->leases);
         r = leases_count(manager->leases) > 0 ? find_target(manager, mode, &target, &why)
                                               : util_copy(mode, &target);

@@ -4,6 +4,10 @@
 #include "log.h"
 #include "manager-internal.h"
 #include "placing.h"
+#include "text.h"
+
+/* Far more than a log wants to tell. */
+#define WHY_MAX 512
 
 int manager_refuse(Outcome *ret, const char *format, ...) {
         _cleanup_free_ char *sentence = NULL;
@@ -128,7 +132,28 @@ static int manager_do_stop(Manager *manager, Outcome *ret) {
         return r;
 }
 
+/* Names and reasons come from anybody and go to the log.  An empty name is the mode in force. */
+static int check_request(const Request *request, Outcome *ret) {
+        _cleanup_free_ char *why = NULL, *printable = NULL;
+        int r = *request->mode ? profile_check_name(request->mode, &why) : 0;
+
+        if (r == -EINVAL) {
+                ret->kind = OUTCOME_NO_SUCH_PROFILE;
+                return outcome_say(ret, "name not allowed: %s", why);
+        }
+        if (r >= 0 && strlen(request->why) > WHY_MAX)
+                return manager_refuse(ret, "The reason is longer than %d bytes.", WHY_MAX);
+        r = r ?: text_printable(request->why, &printable);
+        if (r >= 0 && !streq(request->why, printable))
+                return manager_refuse(ret, "The reason has control characters: it is one line of text.");
+        return r;
+}
+
 int manager_run(Manager *manager, const Request *request, Outcome *ret, int *ret_fd) {
+        int r = check_request(request, ret);
+
+        if (r < 0 || ret->kind != OUTCOME_DONE)
+                return r;
         switch (request->kind) {
         case REQUEST_MODE: return manager_do_mode(manager, request, ret);
         case REQUEST_LEASE: return manager_do_lease(manager, request, ret, ret_fd);

@@ -32,6 +32,6 @@ typedef struct Outcome {
 void outcome_done(Outcome *outcome);
 #define _cleanup_outcome_ _cleanup_(outcome_done)
 
-/* Adds one sentence to the message. */
+/* Adds one sentence to the message; control characters in it are escaped. */
 int outcome_say(Outcome *outcome, const char *format, ...) _printf_(2, 3);
 int outcome_add_degraded(Outcome *outcome, const char *step, const char *state, const char *reason);

@@ -39,11 +39,25 @@ static int run_fail(Run *run, OutcomeKind kind, int error, const char *what) {
         return outcome_say(&run->outcome, "%s: %s", what, strerror(-error));
 }
 
+/* The way back is never barred by a file: green is entered without what its files ask for. */
+static int run_load_plain_green(Run *run, const ProfileErrors *errors) {
+        int r = run_say_profile_errors(run, errors);
+
+        r = r ?: profile_load_plain_green(run->kfs, &run->loaded);
+        if (r < 0)
+                return r;
+        return outcome_add_degraded(&run->outcome, "profile/green", step_state_to_string(STATE_REFUSED),
+                "its files have errors: green is entered as it comes with rtisold, without what they ask "
+                "for");
+}
+
 static int run_load(Run *run) {
         _cleanup_profile_errors_ ProfileErrors errors = {};
         const char *mode = run->request->mode;
         int r = profile_load(run->kfs, mode, &run->loaded, &errors);
 
+        if (r < 0 && r != -ENOMEM && streq(mode, "green"))
+                return run_load_plain_green(run, &errors);
         switch (r) {
         case -EINVAL: run->outcome.kind = OUTCOME_BAD_PROFILE; return run_say_profile_errors(run, &errors);
         case -ENOENT:

@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 
+#include "text.h"
+
 #define ERRORS_MAX 1000
 #define QUOTE_MAX 60
 
@@ -247,12 +249,16 @@ int profile_errors_add_line(ProfileErrors *errors, const ProfileLine *line, cons
 }
 
 int profile_error_sentence(const ProfileError *error, char **ret) {
+        _cleanup_free_ char *raw = NULL;
         char line[16] = "";
+        int r;
 
         if (error->line > 0)
                 (void) snprintf(line, sizeof(line), ":%u", error->line);
-        return util_asprintf(ret, "%s%s: %s%s%s", error->file, line, error->key ?: "",
-                error->key ? ": " : "", error->message);
+        r = util_asprintf(&raw, "%s%s: %s%s%s", error->file, line, error->key ?: "", error->key ? ": " : "",
+                error->message);
+        /* Names of files and sections are whatever somebody wrote. */
+        return r ?: text_printable(raw, ret);
 }
 
 static size_t file_place(const char *file, char *const *files) {
@@ -282,8 +288,14 @@ void profile_errors_sort(ProfileErrors *errors, char *const *files) {
 }
 
 int profile_quote(const char *text, char **ret) {
-        size_t n = strlen(text);
+        _cleanup_free_ char *printable = NULL;
+        size_t n;
+        int r = text_printable(text, &printable);
 
+        if (r < 0)
+                return r;
+        text = printable;
+        n = strlen(text);
         if (n <= QUOTE_MAX)
                 return util_asprintf(ret, "\"%s\"", text);
         /* Not in the middle of a UTF-8 character. */

@@ -44,5 +44,5 @@ int profile_errors_add_line(ProfileErrors *errors, const ProfileLine *line, cons
 /* By file, in the order of `files`, and line. */
 void profile_errors_sort(ProfileErrors *errors, char *const *files);
 
-/* A text as messages quote it: in quotes, and cut where nobody would read on. */
+/* A text as messages quote it: in quotes, control characters escaped, and cut where nobody would read on. */
 int profile_quote(const char *text, char **ret);

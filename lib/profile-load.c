@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <nettle/sha2.h>
 
+#include "config.h"
 #include "profile-keys.h"
 #include "profile-search.h"
 
@@ -241,6 +242,21 @@ int profile_load(Kfs *kfs, const char *name, Profile **ret, ProfileErrors *ret_e
         if (r == 0)
                 r = make_profile(&loader, name, ret);
         return give_errors(&loader, r, ret_errors);
+}
+
+static int load_vendor_green(Kfs *kfs, Profile **ret) {
+        _cleanup_(loader_done) Loader loader = { .kfs = kfs, .beside = PROFILE_VENDOR_DIR };
+        int r = util_asprintf(&loader.main_file, "%s", PROFILE_VENDOR_DIR "/green.ini");
+
+        r = r ?: load_profile(&loader, "green", loader.main_file);
+        return r ?: make_profile(&loader, "green", ret);
+}
+
+int profile_load_plain_green(Kfs *kfs, Profile **ret) {
+        _cleanup_(loader_done) Loader loader = { .kfs = kfs };
+        int r = load_vendor_green(kfs, ret);
+
+        return r >= 0 || r == -ENOMEM ? r : make_profile(&loader, "green", ret);
 }
 
 /* `/a/b/NAME.ini` → its folder, and NAME. */

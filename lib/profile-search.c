@@ -290,6 +290,41 @@ static int list_profiles(Kfs *kfs, const char *folder, char ***names) {
         return 0;
 }
 
+static int list_misnamed(Kfs *kfs, const char *folder, char ***paths) {
+        _cleanup_strv_ char **files = NULL;
+        int r = kfs_list(kfs, folder, &files);
+
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        STRV_FOREACH (file, files) {
+                _cleanup_free_ char *name = NULL, *path = NULL;
+
+                r = ini_name(*file, &name);
+                if (r == -EINVAL || (r == 0 && value_is_profile_name(name)))
+                        continue;
+                r = r ?: util_asprintf(&path, "%s/%s", folder, *file);
+                r = r ?: util_strv_push(paths, path);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int profile_list_misnamed(Kfs *kfs, char ***ret_files) {
+        _cleanup_strv_ char **paths = calloc(1, sizeof(char *));
+
+        if (!paths)
+                return -ENOMEM;
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+                int r = list_misnamed(kfs, folders[i], &paths);
+
+                if (r < 0)
+                        return r;
+        }
+        *ret_files = TAKE_PTR(paths);
+        return 0;
+}
+
 int profile_list(Kfs *kfs, char ***ret_names) {
         _cleanup_strv_ char **names = NULL;
         int r = util_strv_push(&names, "green");

@@ -222,6 +222,15 @@ bool value_is_profile_name(const char *name) {
                 consists_of(name, UPPER LOWER DIGITS "_-");
 }
 
+int profile_check_name(const char *name, char **ret_why) {
+        if (value_is_profile_name(name))
+                return 0;
+        return wrong_value(name,
+                "is no profile's name, which has letters, digits, - and _, 64 at most, without folder or "
+                ".ini, and no dash in front",
+                ret_why);
+}
+
 int value_parse_set_name(const KeyRow *row, const char *value, void *field, char **ret_why) {
         int r = value_check_set_name(value, ret_why);
 
@@ -229,11 +238,9 @@ int value_parse_set_name(const KeyRow *row, const char *value, void *field, char
 }
 
 int value_parse_profile_name(const KeyRow *row, const char *value, void *field, char **ret_why) {
-        if (!value_is_profile_name(value))
-                return wrong_value(value,
-                        "is no profile's name, which has letters, digits, - and _, without folder or .ini",
-                        ret_why);
-        return store_text(field, value);
+        int r = profile_check_name(value, ret_why);
+
+        return r < 0 ? r : store_text(field, value);
 }
 
 int value_parse_profile_names(const KeyRow *row, const char *value, void *field, char **ret_why) {

@@ -137,6 +137,9 @@ void profile_free(Profile *profile);
 DEFINE_CLEANUP_POINTER(Profile, profile_free)
 #define _cleanup_profile_ _cleanup_(profile_freep)
 
+/* May a profile have that name?  0, or -EINVAL with a sentence that quotes it. */
+int profile_check_name(const char *name, char **ret_why);
+
 /* Loads NAME with its includes and drop-ins from the /etc, /run and /usr/lib/rtisold/profiles of the
  * context's root (the vendor directory is the one built in, and below the root).  All errors of all files
  * are collected: -EINVAL with *ret_errors filled; -ENOENT where no such profile exists, -ESHUTDOWN where it
@@ -163,8 +166,14 @@ typedef struct ProfileSetCpus {
         CpuList control_cpus;
 } ProfileSetCpus;
 
-/* Names of the profiles that exist (masked ones are left out), sorted; and where each one's main file is. */
+/* Names of the profiles that exist (masked ones are left out), sorted. */
 int profile_list(Kfs *kfs, char ***ret_names);
+/* Files among the profiles whose names no profile may have: paths, in no order. */
+int profile_list_misnamed(Kfs *kfs, char ***ret_files);
+
+/* What green is where its files are wrong: the vendor's file alone, or nothing where that is wrong too.  Else a mode
+ * could not be left for a slip of the pen. */
+int profile_load_plain_green(Kfs *kfs, Profile **ret);
 
 const ProfileSet *profile_set(const Profile *profile, const char *name);
 

@@ -15,13 +15,18 @@
 #define RTISOL_CONFIG_FILE "/etc/rtisold/rtisold.conf"
 
 /* Methods:
- *   SetMode(s mode, a{sv} options) → a(sss) degraded       (step id, state, reason) of optional parts
- *   Lease(s mode, s why) → h                               closing the last copy of the descriptor releases
- * it ListLeases() → a(sssut)                                id, mode, why, PID of the holder, since (µs,
- * epoch) Reload()                                               reads the profiles anew and mends the mode
- * in force Properties: Mode s, Profiles as, Degraded a(sss), Drift a(ssss) (step id, wanted, live, writer),
- * Version s Signals: Progress(s step id, u percent) A call is answered when the switch is through, which may
- * take minutes on a big machine: set a time-out for it. Lease's mode may be empty: the mode in force. */
+ *
+ *   SetMode(s mode, a{sv} options) → a(sss) degraded: step id, state, reason of parts that do not hold
+ *   Lease(s mode, s why) → h: closing the last copy of the descriptor releases it; an empty mode is the one in force
+ *   ListLeases() → a(sssut): id, mode, why, PID of the holder, since (µs, epoch)
+ *   Reload(): reads the profiles anew and mends the mode in force
+ *
+ * Properties: Mode s, Profiles as, Degraded a(sss), Drift a(ssss) (step id, wanted, live, writer), Version s.
+ *
+ * Signals: Progress(s step id, u percent), to everybody; Notice(s sentence), to the caller of a method that succeeds,
+ * before its answer: warnings, and what was left as it is.
+ *
+ * A call is answered when the switch is through, which may take minutes on a big machine: set a time-out for it. */
 
 /* Options of SetMode. */
 #define RTISOL_OPTION_NO_DISTURB "no-disturb" /* b: leave out steps that disturb other CPUs */

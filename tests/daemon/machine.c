@@ -56,6 +56,8 @@ void machine_free(Machine *machine) {
         if (machine->pid > 0)
                 (void) machine_end(machine, SIGKILL);
         tree_free(machine->tree);
+        free(machine->notices);
+        free(machine->degraded);
         free(machine->runtime);
         free(machine);
 }
@@ -132,6 +134,23 @@ static void wait_ms(long ms) {
         (void) nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
 }
 
+static void add_line(char **text, const char *line) {
+        char *longer;
+
+        assert_int_equal(util_asprintf(&longer, "%s%s\n", *text ?: "", line), 0);
+        free(*text);
+        *text = longer;
+}
+
+static int on_notice(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Machine *machine = userdata;
+        const char *sentence;
+
+        assert_true(sd_bus_message_read(message, "s", &sentence) >= 0);
+        add_line(&machine->notices, sentence);
+        return 0;
+}
+
 static void machine_connect(Machine *machine) {
         _cleanup_free_ char *socket = runtime_path(machine->runtime, "private");
         _cleanup_free_ char *address = NULL;
@@ -145,6 +164,9 @@ static void machine_connect(Machine *machine) {
                 assert_true(sd_bus_set_address(machine->bus, address) >= 0);
                 assert_true(sd_bus_negotiate_fds(machine->bus, 1) >= 0);
                 r = sd_bus_start(machine->bus);
+                if (r >= 0)
+                        r = sd_bus_match_signal(machine->bus, NULL, NULL, RTISOL_OBJECT, RTISOL_INTERFACE,
+                                "Notice", on_notice, machine);
                 if (r >= 0)
                         return;
                 wait_ms(10);
@@ -254,6 +276,19 @@ static void append_options(sd_bus_message *call, va_list ap) {
         assert_true(sd_bus_message_close_container(call) >= 0);
 }
 
+static void read_degraded(Machine *machine, sd_bus_message *reply) {
+        const char *step, *state, *reason;
+
+        free(TAKE_PTR(machine->degraded));
+        assert_true(sd_bus_message_enter_container(reply, 'a', "(sss)") >= 0);
+        while (sd_bus_message_read(reply, "(sss)", &step, &state, &reason) > 0) {
+                _cleanup_free_ char *line = NULL;
+
+                assert_int_equal(util_asprintf(&line, "%s %s %s", step, state, reason), 0);
+                add_line(&machine->degraded, line);
+        }
+}
+
 char *machine_set_mode(Machine *machine, char **ret_message, const char *mode, ...) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
         sd_bus_message *call, *reply = NULL;
@@ -270,8 +305,12 @@ char *machine_set_mode(Machine *machine, char **ret_message, const char *mode, .
         r = sd_bus_call(machine->bus, call, 0, &error, &reply);
         if (r < 0)
                 name = error_name(&error, ret_message);
-        else
+        else {
                 assert_string_equal(sd_bus_message_get_signature(reply, 1), "a(sss)");
+                read_degraded(machine, reply);
+        }
+        while (sd_bus_process(machine->bus, NULL) > 0)
+                ;
         sd_bus_error_free(&error);
         sd_bus_message_unref(call);
         sd_bus_message_unref(reply);

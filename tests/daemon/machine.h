@@ -17,6 +17,8 @@ typedef struct Machine {
         uid_t uid; /* who may use the daemon's socket */
         pid_t pid; /* of the daemon, 0 where none runs */
         sd_bus *bus;
+        char *notices;  /* all of them so far, a line each; NULL: none */
+        char *degraded; /* of the last SetMode that succeeded: `STEP STATE REASON`, a line each */
 } Machine;
 
 /* A tree with 4 CPUs, an interrupt, a sysctl, and the profiles `quick` and `slow` (vm.stat_interval 10 and 20), and

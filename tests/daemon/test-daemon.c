@@ -56,7 +56,8 @@ static void test_errors(void **state) {
                 const char *mode, *profile, *fail, *name, *message; /* a part of it */
         } table[] = {
                 { "nosuch", NULL, NULL, RTISOL_ERROR_NO_SUCH_PROFILE, "'nosuch'" },
-                { "../etc/passwd", NULL, NULL, RTISOL_ERROR_NO_SUCH_PROFILE, "" },
+                { "../etc/passwd", NULL, NULL, RTISOL_ERROR_NO_SUCH_PROFILE, "name not allowed" },
+                { "\x1b[31m\n", NULL, NULL, RTISOL_ERROR_NO_SUCH_PROFILE, "\"\\x1b[31m\\x0a\" is no" },
                 { "bad", "[profile]\nrequier = irqs\nx = 1\n", NULL, RTISOL_ERROR_BAD_PROFILE, "bad.ini:2" },
                 { "bad", "[profile]\nrequier = irqs\nx = 1\n", NULL, RTISOL_ERROR_BAD_PROFILE, "bad.ini:3" },
                 { "all", "[cpuset rt]\ncpus = 0-3\n", NULL, RTISOL_ERROR_REFUSED, "housekeeping" },
@@ -87,7 +88,7 @@ static void test_errors(void **state) {
 
 static void test_options(void **state) {
         _cleanup_machine_ Machine *machine = machine_new();
-        _cleanup_free_ char *unknown = NULL, *type = NULL, *unconfirmed = NULL;
+        _cleanup_free_ char *unknown = NULL, *type = NULL, *unconfirmed = NULL, *why = NULL, *lease = NULL;
 
         machine_start(machine);
         unknown = machine_set_mode(machine, NULL, "quick", "frobnicate", "b", 1, NULL);
@@ -96,7 +97,52 @@ static void test_options(void **state) {
         assert_string_equal(type, RTISOL_ERROR_BAD_OPTION);
         unconfirmed = machine_set_mode(machine, NULL, "", RTISOL_OPTION_CONFIRMED, "b", 1, NULL);
         assert_string_equal(unconfirmed, RTISOL_ERROR_REFUSED);
+        why = machine_set_mode(machine, NULL, "quick", RTISOL_OPTION_WHY, "s", "a\x1b[31m", NULL);
+        assert_string_equal(why, RTISOL_ERROR_REFUSED);
+        assert_int_equal(machine_lease(machine, "quick", "two\nlines", &lease), -1);
+        assert_string_equal(lease, RTISOL_ERROR_REFUSED);
         assert_machine(machine, "green", "1");
+}
+
+/* No file bars the way back, and what was left out for it is told. */
+static void test_broken_green(void **state) {
+        static const struct {
+                const char *file, *text, *notice, *degraded; /* NULL: none */
+        } table[] = {
+                { "green.ini", "[sysctl]\nvm.stat_interval = 1\n", NULL, NULL },
+                { "green.ini", "[broken\n", "green.ini:1: ", "profile/green refused its files have errors" },
+                { "green.ini.d/1.ini", "[cpuset rt]\ncpus = 1\n", "1.ini:1: ", "profile/green refused" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_machine_ Machine *machine = machine_new();
+
+                tree_putf(machine->tree, table[i].text, "/etc/rtisold/profiles/%s", table[i].file);
+                machine_start(machine);
+                assert_set_mode(machine, "quick");
+                assert_set_mode(machine, "green");
+                assert_machine(machine, "green", "1");
+                if (!machine->notices != !table[i].notice || !machine->degraded != !table[i].degraded ||
+                        (table[i].notice && !strstr(machine->notices, table[i].notice)) ||
+                        (table[i].degraded && !util_startswith(machine->degraded, table[i].degraded)))
+                        fail_msg("%s: %s: notices %s, degraded %s", table[i].file, table[i].text,
+                                machine->notices, machine->degraded);
+        }
+}
+
+/* What somebody else changed is left, and who asks for the switch is told, whoever else listens. */
+static void test_notices(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+
+        machine_start(machine);
+        assert_set_mode(machine, "quick");
+        assert_null(machine->notices);
+        tree_put(machine->tree, INTERVAL, "5\n");
+        assert_set_mode(machine, "green");
+        assert_machine(machine, "green", "5");
+        assert_non_null(machine->notices);
+        if (!strstr(machine->notices, INTERVAL " reads 5, "))
+                fail_msg("%s", machine->notices);
 }
 
 static void test_restart_adopts(void **state) {
@@ -621,6 +667,8 @@ int main(void) {
                 cmocka_unit_test(test_switch),
                 cmocka_unit_test(test_errors),
                 cmocka_unit_test(test_options),
+                cmocka_unit_test(test_broken_green),
+                cmocka_unit_test(test_notices),
                 cmocka_unit_test(test_restart_adopts),
                 cmocka_unit_test(test_incomplete),
                 cmocka_unit_test(test_killed_in_switch),

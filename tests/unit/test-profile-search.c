@@ -280,6 +280,38 @@ static void test_green(void **state) {
         }
 }
 
+/* What green is where its files are wrong. */
+static void test_plain_green(void **state) {
+        static const struct {
+                const char *vendor, *vendor_drop_in, *etc, *expected;
+        } table[] = {
+                { NULL, NULL, "[broken\n", "" },
+                { "[sysctl]\nvm.a = 1\n", NULL, "[broken\n", "[sysctl]\nvm.a = 1\n" },
+                { "[sysctl]\nvm.a = 1\n", "[sysctl]\nvm.b = 1\n", "[broken\n", "[sysctl]\nvm.a = 1\n" },
+                { "[broken\n", NULL, "[sysctl]\nvm.a = 1\n", "" },
+                { "[cpuset rt]\ncpus = 1\n", NULL, NULL, "" },
+                { "[profile]\ninclude = nosuch\n", NULL, NULL, "" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_profile_ Profile *profile = NULL;
+                _cleanup_tree_ Tree *tree = tree_new();
+                _cleanup_free_ char *text = NULL;
+
+                if (table[i].vendor)
+                        tree_put(tree, USR "green.ini", table[i].vendor);
+                if (table[i].vendor_drop_in)
+                        tree_put(tree, USR "green.ini.d/1.ini", table[i].vendor_drop_in);
+                if (table[i].etc)
+                        tree_put(tree, ETC "green.ini", table[i].etc);
+                assert_int_equal(profile_load_plain_green(tree->kfs, &profile), 0);
+                assert_int_equal(profile_format(profile, false, &text), 0);
+                assert_string_equal(profile->name, "green");
+                if (!streq(text, table[i].expected))
+                        fail_msg("row %zu: %s", i, text);
+        }
+}
+
 static void test_list(void **state) {
         static const File files[] = { { USR "low-jitter.ini", "\n" }, { USR "masked.ini", "\n" },
                 { ETC "masked.ini", LINK "/dev/null" }, { RUN "empty.ini", "" },
@@ -294,6 +326,47 @@ static void test_list(void **state) {
         assert_int_equal(profile_list(tree->kfs, &names), 0);
         assert_int_equal(util_strv_join(names, " ", &text), 0);
         assert_string_equal(text, "audio green low-jitter");
+}
+
+static void test_check_name(void **state) {
+        static const struct {
+                const char *name, *why; /* NULL: allowed */
+        } table[] = {
+                { "low-jitter", NULL },
+                { "a", NULL },
+                { "A_1-b", NULL },
+                { "0123456789012345678901234567890123456789012345678901234567890123", NULL },
+                { "01234567890123456789012345678901234567890123456789012345678901234",
+                        "\"012345678901234567890123456789012345678901234567890123456789…\"" },
+                { "", "\"\"" },
+                { "-x", "\"-x\"" },
+                { "a b", "\"a b\"" },
+                { "../x", "\"../x\"" },
+                { "\x1b[31m\n", "\"\\x1b[31m\\x0a\"" },
+                { "\xff", "\"\\xff\"" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_free_ char *why = NULL;
+                int r = profile_check_name(table[i].name, &why);
+
+                if (r != (table[i].why ? -EINVAL : 0) || (why && !util_startswith(why, table[i].why)))
+                        fail_msg("%s: %d, %s", table[i].name, r, why);
+        }
+}
+
+static void test_misnamed(void **state) {
+        static const File files[] = { { USR "a b.ini", "\n" }, { ETC "-x.ini", "\n" },
+                { RUN "good.ini", "\n" }, { RUN "a b.txt", "\n" }, { RUN ".ini", "\n" } };
+        _cleanup_strv_ char **paths = NULL;
+        _cleanup_free_ char *text = NULL;
+        _cleanup_tree_ Tree *tree = tree_new();
+
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+                put(tree, files + i);
+        assert_int_equal(profile_list_misnamed(tree->kfs, &paths), 0);
+        assert_int_equal(util_strv_join(paths, "|", &text), 0);
+        assert_string_equal(text, "/" ETC "-x.ini|" USR "a b.ini");
 }
 
 static char *full_path(Tree *tree, const char *path) {
@@ -464,7 +537,7 @@ static void test_conf(void **state) {
                 { "[daemon]\nmode = a/b\non_stop = red\nonstop = green\n[demon]\n",
                         CONF_FILE
                         ":2: daemon: mode: \"a/b\" is no profile's name, which has letters, digits, - and "
-                        "_, without folder or .ini\n" CONF_FILE
+                        "_, 64 at most, without folder or .ini, and no dash in front\n" CONF_FILE
                         ":3: daemon: on_stop: \"red\" is not allowed; write leave or green\n" CONF_FILE
                         ":4: daemon: onstop: there is no such key (did you mean \"on_stop\"?); keys of "
                         "[daemon] are mode and on_stop\n" CONF_FILE
@@ -498,7 +571,10 @@ int main(void) {
                 cmocka_unit_test(test_deep_includes),
                 cmocka_unit_test(test_names),
                 cmocka_unit_test(test_green),
+                cmocka_unit_test(test_plain_green),
                 cmocka_unit_test(test_list),
+                cmocka_unit_test(test_check_name),
+                cmocka_unit_test(test_misnamed),
                 cmocka_unit_test(test_no_files),
                 cmocka_unit_test(test_many_lines),
                 cmocka_unit_test(test_distrust),

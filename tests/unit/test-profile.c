@@ -192,11 +192,11 @@ static void test_values(void **state) {
                 { "[profile]\ninclude = ../../etc/passwd\n",
                         X ":2: profile: include: \"../../etc/passwd\" is no profile's name, which has "
                           "letters, "
-                          "digits, - and _, without folder or .ini" },
+                          "digits, - and _, 64 at most, without folder or .ini, and no dash in front" },
                 { "[profile]\ninclude = base.ini\n",
                         X ":2: profile: include: \"base.ini\" is no profile's name, which has letters, "
                           "digits, - "
-                          "and _, without folder or .ini" },
+                          "and _, 64 at most, without folder or .ini, and no dash in front" },
                 { "[tick]\nskew_tick = 2\n",
                         X ":2: tick: skew_tick: \"2\" is not allowed; write on or off" },
                 { "[keep_off_sets]\nirqs = never\nkthread = yes\n",

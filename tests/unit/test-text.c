@@ -23,6 +23,11 @@ static void test_printable(void **state) {
                 { "\xc3", "\\xc3", "\\xc3" },
                 { "\xc0\xaf", "\\xc0\\xaf", "\\xc0\\xaf" },               /* overlong */
                 { "\xed\xa0\x80", "\\xed\\xa0\\x80", "\\xed\\xa0\\x80" }, /* a surrogate */
+                { "\xef\xbf\xbe", "\\xef\\xbf\\xbe",
+                        "\\xef\\xbf\\xbe" }, /* no characters: U+FFFE, U+FDD0, U+1FFFF */
+                { "\xef\xb7\x90", "\\xef\\xb7\\x90", "\\xef\\xb7\\x90" },
+                { "\xf0\x9f\xbf\xbf", "\\xf0\\x9f\\xbf\\xbf", "\\xf0\\x9f\\xbf\\xbf" },
+                { "\xef\xbf\xbd", "\xef\xbf\xbd", "\xef\xbf\xbd" },
                 { "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", "\\xf4\\x90\\x80\\x80" },
         };
 

@@ -10,5 +10,5 @@ int text_printable(const char *text, char **ret);
 /* Only what is no UTF-8 is written so: for JSON, which escapes control characters by itself. */
 int text_utf8(const char *text, char **ret);
 
-/* Length of the UTF-8 character at text, 0 where there is none. */
+/* Length of the UTF-8 character at text, 0 where there is none, or one that no message of a bus may have. */
 size_t text_character(const char *text);

@@ -5,7 +5,8 @@ static bool is_continuation(unsigned char c) {
         return (c & 0xc0) == 0x80;
 }
 
-size_t text_character(const char *text) {
+/* Length of a well-formed character. */
+static size_t text_sequence(const char *text) {
         const unsigned char *p = (const unsigned char *) text;
 
         if (p[0] == 0)
@@ -26,6 +27,19 @@ size_t text_character(const char *text) {
                 return is_continuation(p[1]) && is_continuation(p[2]) && is_continuation(p[3]) ? 4 : 0;
         }
         return 0;
+}
+
+/* U+FDD0 to U+FDEF, and the last two of every plane, which a bus does not carry. */
+static bool is_noncharacter(const unsigned char *p, size_t length) {
+        if (length == 3 && p[0] == 0xef)
+                return (p[1] == 0xb7 && p[2] >= 0x90 && p[2] <= 0xaf) || (p[1] == 0xbf && p[2] >= 0xbe);
+        return length == 4 && (p[1] & 0x0f) == 0x0f && p[2] == 0xbf && p[3] >= 0xbe;
+}
+
+size_t text_character(const char *text) {
+        size_t length = text_sequence(text);
+
+        return is_noncharacter((const unsigned char *) text, length) ? 0 : length;
 }
 
 /* C0, DEL, and C1 as UTF-8 (0xc2 0x80 to 0xc2 0x9f). */
