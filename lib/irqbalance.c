@@ -210,7 +210,7 @@ static int irqbalance_write(Kfs *kfs, void *userdata, const char *object, const 
         _cleanup_cpulist_ CpuList list = {};
         _cleanup_free_ char *request = NULL, *answer = NULL;
         _cleanup_close_ int fd = -1;
-        unsigned sleep;
+        unsigned sleep = 0;
         int r;
 
         if (!streq(object, "irqbalance/banned"))

@@ -186,7 +186,7 @@ static int read_siblings(Kfs *kfs, const char *dir, TopologyCpu *cpu) {
 static int read_cache(Kfs *kfs, unsigned cpu, const char *index, long *level, CpuList *shared) {
         _cleanup_free_ char *dir = NULL, *type = NULL;
         _cleanup_cpulist_ CpuList cpus = { 0 };
-        long this_level;
+        long this_level = -1;
         int r = util_asprintf(&dir, CPU_DIR "/cpu%u/cache/%s", cpu, index);
 
         if (r == 0)
