@@ -33,6 +33,18 @@ typedef enum CliOption {
         OPTION_WATCH = 1 << 10,
         OPTION_WAIT = 1 << 11,
         OPTION_HOST = 1 << 12, /* of every verb */
+        OPTION_CPUS = 1 << 13,
+        OPTION_FREQUENCY = 1 << 14,
+        OPTION_INTERVAL = 1 << 15,
+        OPTION_DURATION = 1 << 16,
+        OPTION_LOOPS = 1 << 17,
+        OPTION_TOLERANCE = 1 << 18,
+        OPTION_PRIORITY = 1 << 19,
+        OPTION_LOAD = 1 << 20,
+        OPTION_THREADS = 1 << 21,
+        OPTION_COMPARE = 1 << 22,
+        OPTION_SVG = 1 << 23,
+        OPTION_QUIET = 1 << 24,
 } CliOption;
 
 struct Verb;
@@ -47,7 +59,10 @@ typedef struct Cli {
         const char *cpu;     /* --cpu */
         const char *host;    /* -H, or NULL */
         const char *confirm; /* seconds */
-        bool colour;         /* standard output is a terminal that wants colours */
+        /* Of measure; each is the option's argument, or NULL. */
+        const char *cpus, *frequency, *interval, *duration, *loops, *tolerance, *priority, *load, *threads,
+                *compare, *svg;
+        bool colour; /* standard output is a terminal that wants colours */
         bool help, version;
 } Cli;
 
@@ -63,6 +78,7 @@ typedef struct Verb {
 
 int verb_cpus(Cli *cli);
 int verb_doctor(Cli *cli);
+int verb_measure(Cli *cli);
 int verb_mode(Cli *cli);
 int verb_plan(Cli *cli);
 int verb_profile(Cli *cli);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "client.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -71,6 +72,18 @@ int client_connect(sd_bus **ret) {
                 return r;
         /* No bus either: then it is the missing right that stands in the way. */
         return connect_system(ret) < 0 ? r : 0;
+}
+
+int client_tell_no_daemon(int error) {
+        if (error == -EACCES || error == -EPERM)
+                cli_error("this user may not switch modes: only root gets in on the private socket, and "
+                          "there is "
+                          "no system bus to ask polkit on");
+        else if (error == -ENOENT)
+                cli_error("the daemon is not running: systemctl start rtisold starts it");
+        else
+                cli_error("the daemon cannot be reached: %s", strerror(-error));
+        return EXIT_NO_DAEMON;
 }
 
 bool client_daemon_runs(void) {
@@ -148,15 +161,29 @@ static int take_degraded(sd_bus_message *reply, ClientAnswer *ret) {
 typedef struct Call {
         ClientAnswer answer;
         bool done, progress;
-        int error;
+        bool lease; /* what is answered is the holder's end */
+        int error, fd;
 } Call;
+
+static int take_holder(sd_bus_message *reply, Call *call) {
+        int fd, r = sd_bus_message_read(reply, "h", &fd);
+
+        if (r < 0)
+                return r;
+        /* The message's own is closed with it. */
+        call->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        return call->fd < 0 ? -errno : 0;
+}
 
 static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *unused) {
         const sd_bus_error *error = sd_bus_message_get_error(reply);
         Call *call = userdata;
 
         call->done = true;
-        call->error = error ? take_error(error, &call->answer) : take_degraded(reply, &call->answer);
+        if (error)
+                call->error = take_error(error, &call->answer);
+        else
+                call->error = call->lease ? take_holder(reply, call) : take_degraded(reply, &call->answer);
         return 0;
 }
 
@@ -226,24 +253,54 @@ static int send_set_mode(sd_bus *bus, const char *mode, const ClientOptions *opt
         return r;
 }
 
+/* Until the call is answered; a signal meanwhile is the caller's matter. */
+static int call_wait(sd_bus *bus, Call *call, ClientAnswer *ret) {
+        int r = 0;
+
+        while ((r >= 0 || r == -EINTR) && !call->done) {
+                r = sd_bus_process(bus, NULL);
+                if (r == 0 && !call->done)
+                        r = sd_bus_wait(bus, UINT64_MAX);
+        }
+        /* Once it is answered, that the daemon closed the connection behind it is no matter. */
+        r = call->done ? call->error : r;
+        if (r < 0) {
+                client_answer_done(&call->answer);
+                return r;
+        }
+        *ret = call->answer;
+        return 0;
+}
+
 int client_set_mode(sd_bus *bus, const char *mode, const ClientOptions *options, ClientAnswer *ret) {
         Call call = {};
         int r = send_set_mode(bus, mode, options, &call);
 
-        while (r >= 0 && !call.done) {
-                r = sd_bus_process(bus, NULL);
-                if (r == 0 && !call.done)
-                        r = sd_bus_wait(bus, UINT64_MAX);
-        }
+        if (r >= 0)
+                r = call_wait(bus, &call, ret);
         if (options->progress)
                 fputs("\r\033[K", stderr);
-        /* Once it is answered, that the daemon closed the connection behind it is no matter. */
-        r = call.done ? call.error : r;
-        if (r < 0) {
-                client_answer_done(&call.answer);
+        return r < 0 ? r : 0;
+}
+
+int client_lease(sd_bus *bus, const char *mode, const char *why, ClientAnswer *ret, int *ret_fd) {
+        Call call = { .lease = true, .fd = -1 };
+        sd_bus_message *message = NULL;
+        int r = sd_bus_message_new_method_call(
+                bus, &message, RTISOL_BUS_NAME, RTISOL_OBJECT, RTISOL_INTERFACE, "Lease");
+
+        if (r >= 0)
+                r = sd_bus_message_set_allow_interactive_authorization(message, true);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "ss", mode, why);
+        if (r >= 0)
+                r = sd_bus_call_async(bus, NULL, message, on_reply, &call, SET_MODE_TIMEOUT_USEC);
+        sd_bus_message_unref(message);
+        if (r >= 0)
+                r = call_wait(bus, &call, ret);
+        if (r < 0)
                 return r;
-        }
-        *ret = call.answer;
+        *ret_fd = call.fd;
         return 0;
 }
 

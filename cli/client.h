@@ -11,6 +11,9 @@
 int client_connect(sd_bus **ret);
 #define _cleanup_client_ _cleanup_(sd_bus_flush_close_unrefp)
 
+/* Tells why a daemon is not there to be asked; EXIT_NO_DAEMON. */
+int client_tell_no_daemon(int error);
+
 /* Is there a daemon?  Also for users that it would not let in. */
 bool client_daemon_runs(void);
 
@@ -32,6 +35,10 @@ typedef struct ClientOptions {
 
 /* Asks for a mode and waits for the end of the switch. 0 with *ret filled, -ENOMEM. */
 int client_set_mode(sd_bus *bus, const char *mode, const ClientOptions *options, ClientAnswer *ret);
+
+/* Leases a mode: it is in force until the last copy of *ret_fd is closed.  0 with *ret filled, and *ret_fd where its
+ * exit is EXIT_HOLDS; -ENOMEM. */
+int client_lease(sd_bus *bus, const char *mode, const char *why, ClientAnswer *ret, int *ret_fd);
 
 /* Leases: a list of {id, mode, why, pid, since}, empty where they cannot be asked for. */
 json_t *client_leases(void);

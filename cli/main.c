@@ -22,6 +22,16 @@ static const Verb verbs[] = {
                 "Only steps whose value differs are shown; -v shows every step of the mode.", verb_plan },
         { "profile", "list | show NAME | check FILE...", 1, -1, OPTION_JSON | OPTION_ROOT,
                 "list, show and check profiles", NULL, verb_profile },
+        { "measure", "pert | jitter | frame | itimer", 1, 1,
+                OPTION_JSON | OPTION_VERBOSE | OPTION_QUIET | OPTION_CPUS | OPTION_DURATION |
+                        OPTION_FREQUENCY | OPTION_INTERVAL | OPTION_LOOPS | OPTION_TOLERANCE |
+                        OPTION_PRIORITY | OPTION_LOAD | OPTION_THREADS | OPTION_COMPARE | OPTION_SVG,
+                "measure how quiet CPUs are",
+                "  pert    a tight loop: how often, and for how long, each CPU was taken from it\n"
+                "  jitter  a timer on each CPU: how late it is\n"
+                "  frame   frames of work in lockstep at several frequencies: how late each is done\n"
+                "  itimer  what a timer of the process's CPU time costs its threads",
+                verb_measure },
         { "doctor", "", 0, 0, OPTION_JSON | OPTION_ROOT, "show which mechanisms this kernel has", NULL,
                 verb_doctor },
         { "cpus", "EXPRESSION", 1, 1, OPTION_JSON | OPTION_ROOT, "print the CPUs that an expression names",

@@ -42,7 +42,8 @@ int record_show(const json_t *record, const char *key, char **ret) {
 }
 
 int record_print_json(const json_t *record, bool one_line) {
-        int r = json_dumpf(record, stdout, one_line ? JSON_COMPACT : JSON_INDENT(1));
+        int r = json_dumpf(
+                record, stdout, JSON_REAL_PRECISION(9) | (one_line ? JSON_COMPACT : JSON_INDENT(1)));
 
         return r < 0 || fputc('\n', stdout) == EOF ? -EIO : 0;
 }

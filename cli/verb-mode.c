@@ -54,18 +54,6 @@ static int print_answer(const Cli *cli, const char *mode, const ClientAnswer *an
         return record ? record_print_json(record, false) : -ENOMEM;
 }
 
-static int tell_no_daemon(int error) {
-        if (error == -EACCES || error == -EPERM)
-                cli_error("this user may not switch modes: only root gets in on the private socket, and "
-                          "there is "
-                          "no system bus to ask polkit on");
-        else if (error == -ENOENT)
-                cli_error("the daemon is not running: systemctl start rtisold starts it");
-        else
-                cli_error("the daemon cannot be reached: %s", strerror(-error));
-        return EXIT_NO_DAEMON;
-}
-
 /* EXIT_HOLDS, or EXIT_USAGE where an error was told. */
 static int take_confirm(const Cli *cli, unsigned *ret) {
         if (!cli->confirm)
@@ -89,12 +77,12 @@ static int switch_mode(const Cli *cli, const char *mode, unsigned confirm) {
         int r = client_connect(&bus);
 
         if (r < 0)
-                return tell_no_daemon(r);
+                return client_tell_no_daemon(r);
         r = client_set_mode(bus, mode, &options, &answer);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
-                return tell_no_daemon(r);
+                return client_tell_no_daemon(r);
         if (answer.exit == EXIT_HOLDS && cli_has(cli, OPTION_STRICT))
                 answer.exit = strict_exit(answer.degraded);
         r = print_answer(cli, mode, &answer);

@@ -282,3 +282,22 @@ int systemd_slice_set_partition(const char *unit, const char *partition) {
                 NULL, "sba(sv)", unit, 1, 1, "CPUSetPartition", "s", partition);
         return r < 0 ? error_to_errno(&error, r) : manager_settle(bus);
 }
+
+int systemd_scope_start(const char *unit, const char *slice, pid_t pid) {
+        sd_bus_message *message = NULL;
+        _cleanup_bus_ sd_bus *bus = NULL;
+        int r = manager_open(&bus);
+
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(
+                        bus, &message, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "StartTransientUnit");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(message, "ssa(sv)a(sa(sv))", unit, "fail", 3, "PIDs", "au", 1,
+                (uint32_t) pid, "Slice", "s", slice, "CollectMode", "s", "inactive-or-failed", 0);
+        if (r < 0) {
+                sd_bus_message_unref(message);
+                return r;
+        }
+        return manager_run_job(bus, message);
+}

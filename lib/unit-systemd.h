@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include <sys/types.h>
+
 #include "cpulist.h"
 
 /* systemd's D-Bus API for slices (org.freedesktop.systemd1(5)).  Each call connects anew: a connection kept
@@ -14,3 +16,6 @@ int systemd_slice_stop(const char *unit);
 /* CPUSetPartition=; -ENOENT where systemd does not know it or the slice is not there. */
 int systemd_slice_get_partition(const char *unit, char **ret);
 int systemd_slice_set_partition(const char *unit, const char *partition);
+
+/* Puts a process of the caller's into a scope of its own in a slice; the scope goes when the process does. */
+int systemd_scope_start(const char *unit, const char *slice, pid_t pid);
