@@ -4,7 +4,7 @@
 const SectionRow *keys_section(const KeyTable *table, const char *section, const char **ret_name) {
         size_t n = strcspn(section, " ");
 
-        for (const SectionRow *row = table->sections; row < table->sections + table->n; row++)
+        FOREACH_ITEM (row, table->sections, table->n)
                 if (strlen(row->name) == n && strncmp(row->name, section, n) == 0) {
                         *ret_name = section[n] ? section + n + 1 : "";
                         return row;
@@ -13,7 +13,7 @@ const SectionRow *keys_section(const KeyTable *table, const char *section, const
 }
 
 const KeyRow *keys_row(const SectionRow *section, const char *key) {
-        for (const KeyRow *row = section->keys; row < section->keys + section->n_keys; row++)
+        FOREACH_ITEM (row, section->keys, section->n_keys)
                 if (streq(row->key, key))
                         return row;
         return NULL;
@@ -101,7 +101,7 @@ static int check_key(const KeyTable *table, ProfileLine *line, ProfileErrors *er
 }
 
 int keys_check(const KeyTable *table, ProfileLines *lines, ProfileErrors *errors) {
-        for (ProfileLine *line = lines->items; line < lines->items + lines->n; line++) {
+        FOREACH_ITEM (line, lines->items, lines->n) {
                 int r = line->key ? check_key(table, line, errors) : check_section(table, line, errors);
 
                 if (r < 0)
@@ -172,7 +172,7 @@ static int apply_key(const SectionRow *section, const char *name, const ProfileL
 }
 
 int keys_apply(const KeyTable *table, const ProfileLines *lines, void *whole) {
-        for (const ProfileLine *line = lines->items; line < lines->items + lines->n; line++) {
+        FOREACH_ITEM (line, lines->items, lines->n) {
                 const char *name;
                 const SectionRow *section = keys_section(table, line->section, &name);
                 int r = 0;

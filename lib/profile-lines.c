@@ -69,7 +69,7 @@ static int compare_keys(const char *a, const char *b) {
 const ProfileLine *profile_lines_find(const ProfileLines *lines, const char *section, const char *key) {
         const ProfileLine *found = NULL;
 
-        for (const ProfileLine *line = lines->items; line < lines->items + lines->n; line++)
+        FOREACH_ITEM (line, lines->items, lines->n)
                 if (streq(line->section, section) && compare_keys(line->key, key) == 0) {
                         found = line;
                         if (!key)

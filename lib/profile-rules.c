@@ -14,7 +14,7 @@ typedef struct Rules {
 
 /* A line that was found wrong by itself needs no second error. */
 static bool is_known(const ProfileErrors *errors, const ProfileLine *line) {
-        for (const ProfileError *error = errors->items; error < errors->items + errors->n; error++)
+        FOREACH_ITEM (error, errors->items, errors->n)
                 if (error->line == line->source.line && streq(error->file, line->source.file))
                         return true;
         return false;
@@ -65,8 +65,7 @@ static int missing_key(Rules *rules, const ProfileLine *head, const SectionRow *
 
 /* Merged lines have a section's own line first, then its keys. */
 static int check_missing(Rules *rules) {
-        for (const ProfileLine *line = rules->lines->items; line < rules->lines->items + rules->lines->n;
-                line++) {
+        FOREACH_ITEM (line, rules->lines->items, rules->lines->n) {
                 const char *name;
                 const SectionRow *section = keys_section(&profile_keys, line->section, &name);
                 int r = 0;
@@ -166,8 +165,7 @@ static int check_loop(Rules *rules, const ProfileSet *set) {
 }
 
 static int check_sets(Rules *rules) {
-        for (const ProfileSet *set = rules->profile->sets;
-                set < rules->profile->sets + rules->profile->n_sets; set++) {
+        FOREACH_ITEM (set, rules->profile->sets, rules->profile->n_sets) {
                 int r = check_expression(rules, "cpuset", set->name, "cpus", set->cpus);
 
                 if (r == 0)
@@ -185,8 +183,7 @@ static int check_sets(Rules *rules) {
 }
 
 static int check_irqs(Rules *rules) {
-        for (const ProfileIrq *irq = rules->profile->irqs;
-                irq < rules->profile->irqs + rules->profile->n_irqs; irq++) {
+        FOREACH_ITEM (irq, rules->profile->irqs, rules->profile->n_irqs) {
                 int r = check_expression(rules, "irq", irq->name, "cpus", irq->cpus);
 
                 if (r < 0)

@@ -42,18 +42,17 @@ static void settings_free(ProfileSetting *settings, size_t n) {
 }
 
 static void rules_free(Profile *profile) {
-        for (ProfileIrq *irq = profile->irqs; irq < profile->irqs + profile->n_irqs; irq++) {
+        FOREACH_ITEM (irq, profile->irqs, profile->n_irqs) {
                 free(irq->name);
                 free(irq->match);
                 free(irq->cpus);
         }
-        for (ProfileKthread *rule = profile->kthreads; rule < profile->kthreads + profile->n_kthreads;
-                rule++) {
+        FOREACH_ITEM (rule, profile->kthreads, profile->n_kthreads) {
                 free(rule->name);
                 free(rule->match);
                 free(rule->policy);
         }
-        for (ProfileTask *task = profile->tasks; task < profile->tasks + profile->n_tasks; task++) {
+        FOREACH_ITEM (task, profile->tasks, profile->n_tasks) {
                 free(task->name);
                 free(task->match);
                 free(task->unit);
@@ -130,7 +129,7 @@ int profile_format(const Profile *profile, bool sources, char **ret) {
 
         if (!f)
                 return -ENOMEM;
-        for (const ProfileLine *line = profile->lines; line < profile->lines + profile->n_lines; line++) {
+        FOREACH_ITEM (line, profile->lines, profile->n_lines) {
                 if (!section || !streq(section, line->section))
                         fprintf(f, "%s[%s]\n", section ? "\n" : "", line->section);
                 section = line->section;

@@ -93,6 +93,10 @@ int util_strv_split(const char *text, const char *separators, char ***ret);
 int util_strv_join(char *const *strv, const char *separator, char **ret);
 #define STRV_FOREACH(s, strv) for (char *const *s = (strv); s && *s; s++)
 
+/* The elements of an array, by pointer; items may be NULL where there are none (NULL + 0 is not defined). */
+#define FOREACH_ITEM(item, items, n)                                                                        \
+        for (__typeof__((items) + 0) item = (items); item && item < (items) + (n); item++)
+
 /* Grows an array so that one more element fits; the new room is zeroed.  Returns 0 or -ENOMEM. */
 int util_grow(void **array, size_t n, size_t element);
 #define GROW(array, n) util_grow((void **) &(array), (n), sizeof(*(array)))

@@ -90,11 +90,13 @@ int world_parse_allowed(const char *status, CpuList *ret) {
 }
 
 int world_parse_cgroup(const char *text, char **ret) {
-        int r = line_value(text, "0::", ret);
+        _cleanup_free_ char *path = NULL;
+        int r = line_value(text, "0::", &path);
 
-        if (r == -ENODATA)
-                r = util_asprintf(ret, "%s", "");
-        return r;
+        if (r < 0 && r != -ENODATA)
+                return r;
+        /* What is no path is nobody's: it would name something beside the hierarchy. */
+        return util_asprintf(ret, "%s", path && *path == '/' ? path : "");
 }
 
 /* Gone, or somebody else's: not in the picture. */
