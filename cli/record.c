@@ -5,6 +5,9 @@
 
 #include "text.h"
 
+/* What people have in front of them. */
+#define TABLE_WIDTH 80
+
 json_t *record_text(const char *text) {
         _cleanup_free_ char *valid = NULL;
 
@@ -21,6 +24,18 @@ json_t *record_cpus(const CpuList *list) {
         if (cpulist_format(list, &text) < 0)
                 return NULL;
         return json_string(text);
+}
+
+int record_put(json_t *record, const char *key, json_t *value) {
+        return json_object_set_new(record, key, value) < 0 ? -ENOMEM : 0;
+}
+
+json_t *record_finish(json_t *record, int r) {
+        if (r < 0) {
+                json_decref(record);
+                return NULL;
+        }
+        return record;
 }
 
 const char *record_get(const json_t *record, const char *key) {
@@ -90,7 +105,8 @@ static int fill_table(
 
         for (i = 0; i < n_columns; i++)
                 if (!scols_table_new_column(table, columns[i].heading, 0,
-                            columns[i].flags & COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0))
+                            (columns[i].flags & COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0) |
+                                    (columns[i].flags & COLUMN_CUT ? SCOLS_FL_TRUNC : 0)))
                         return -ENOMEM;
         json_array_foreach(rows, i, row) {
                 struct libscols_line *line = scols_table_new_line(table, NULL);
@@ -118,6 +134,11 @@ int record_print_table(const json_t *rows, const Column *columns, size_t n_colum
                 return -ENOMEM;
         (void) scols_table_enable_colors(table, colour);
         (void) scols_table_enable_minout(table, true);
+        for (size_t i = 0; i < n_columns; i++)
+                if (columns[i].flags & COLUMN_CUT) {
+                        (void) scols_table_set_termforce(table, SCOLS_TERMFORCE_ALWAYS);
+                        (void) scols_table_set_termwidth(table, TABLE_WIDTH);
+                }
         r = fill_table(table, rows, columns, n_columns);
         if (r == 0)
                 r = scols_print_table(table);

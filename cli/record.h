@@ -17,6 +17,11 @@ static inline void record_decrefp(json_t **record) {
 json_t *record_text(const char *text);
 json_t *record_cpus(const CpuList *list);
 
+/* Takes the value; 0, or -ENOMEM where it is NULL. */
+int record_put(json_t *record, const char *key, json_t *value);
+/* Takes record; NULL where r says that it could not be filled. */
+json_t *record_finish(json_t *record, int r);
+
 /* The text of a member for people: numbers as they are, true as `yes`, null and what is not there as `-`,
  * control characters escaped. */
 int record_show(const json_t *record, const char *key, char **ret);
@@ -29,6 +34,7 @@ int record_print_json(const json_t *record, bool one_line);
 typedef enum ColumnFlags {
         COLUMN_RIGHT = 1 << 0,
         COLUMN_STATE = 1 << 1, /* coloured by what it says */
+        COLUMN_CUT = 1 << 2,   /* cut off where the table would be wider than 80 columns */
 } ColumnFlags;
 
 typedef struct Column {

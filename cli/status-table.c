@@ -5,6 +5,10 @@
 
 #include "text.h"
 
+/* What people have in front of them; and where the text behind a mark begins. */
+#define WIDTH 80
+#define INDENT 10
+
 /* How many lines of one kind are shown without -v. */
 #define SHOWN_MAX 8u
 
@@ -20,6 +24,54 @@ static char *show(const json_t *record, const char *key) {
         return record_show(record, key, &text) < 0 ? NULL : text;
 }
 #define SHOW(name, record, key) _cleanup_free_ char *name = show((record), (key))
+
+/* How wide a text is on a terminal, as far as bytes tell. */
+static size_t text_width(const char *text) {
+        size_t n = 0;
+
+        for (; *text; text++)
+                n += ((unsigned char) *text & 0xc0) != 0x80;
+        return n;
+}
+
+/* Prints lines that are broken at blanks; what has no blank is not broken. */
+static void print_wrapped(const char *text) {
+        size_t column = 0;
+
+        while (*text) {
+                size_t n = strcspn(text, " ");
+                _cleanup_free_ char *word = strndup(text, n);
+                size_t width = text_width(word ?: "");
+
+                if (column > 0 && column + 1 + width > WIDTH) {
+                        putchar('\n');
+                        column = 0;
+                }
+                if (column == 0)
+                        column = (size_t) printf("%*s", INDENT, "");
+                else {
+                        putchar(' ');
+                        column++;
+                }
+                fputs(word ?: "", stdout);
+                column += width;
+                text += n;
+                text += strspn(text, " ");
+        }
+        putchar('\n');
+}
+
+/* `2-15,34-47`, or how many they are where that would be long. */
+static int cpus_in_short(const CpuList *cpus, char **ret) {
+        _cleanup_free_ char *text = NULL;
+        int r = cpulist_format(cpus, &text);
+
+        if (r < 0)
+                return r;
+        if (strlen(text) > 20)
+                return util_asprintf(ret, "%zu CPUs", cpulist_count(cpus));
+        return util_asprintf(ret, "CPU %s", *text ? text : "-");
+}
 
 static void print_coloured(const Output *out, const char *colour, const char *text) {
         if (out->colour && colour)
@@ -43,38 +95,57 @@ static size_t count_findings(const json_t *record, const char *severity, bool ac
         size_t i, n = 0;
 
         json_array_foreach(json_object_get(record, "findings"), i, finding) {
-                bool counts = !severity || streq(record_get(finding, "severity"), severity);
+                /* What drifted is counted as a step. */
+                bool counts = !severity ||
+                        (streq(record_get(finding, "severity"), severity) &&
+                                !streq(record_get(finding, "code"), "drifted"));
 
                 n += counts && json_is_true(json_object_get(finding, "accepted")) == accepted;
         }
         return n;
 }
 
-/* `06:12` for today, else with the day; local time. */
-static void print_since(const json_t *record) {
+/* `06:12` for today, else with the day; local time.  "" where it is not known. */
+static void format_since(const json_t *record, char text[static 40]) {
         struct tm tm = {}, today;
         time_t then, now = time(NULL);
-        char text[32];
 
+        *text = '\0';
         if (!strptime(record_get(record, "since"), "%Y-%m-%dT%H:%M:%S", &tm))
                 return;
         then = timegm(&tm);
         if (!localtime_r(&then, &tm) || !localtime_r(&now, &today))
                 return;
-        (void) strftime(text, sizeof(text),
-                tm.tm_year == today.tm_year && tm.tm_yday == today.tm_yday ? "%H:%M" : "%F %H:%M", &tm);
-        printf("  since %s", text);
+        (void) strftime(text, 40,
+                tm.tm_year == today.tm_year && tm.tm_yday == today.tm_yday ? "  since %H:%M"
+                                                                           : "  since %F %H:%M",
+                &tm);
 }
 
 /* `DRIFTED 1`, `ERRORS 2`: in the heading only where there are any. */
-static void print_count(const Output *out, const char *word, size_t n, const char *colour) {
+static int print_count(const Output *out, const char *word, size_t n, const char *colour) {
         char text[64];
 
         if (n == 0)
-                return;
+                return 0;
         (void) snprintf(text, sizeof(text), "%s %zu", word, n);
         printf("  ");
         print_coloured(out, colour, text);
+        return 2 + (int) strlen(text);
+}
+
+/* `6.12.117  since 06:12 by ops`, on a line of its own where the first is full. */
+static void print_kernel(const Output *out, int column) {
+        _cleanup_free_ char *text = NULL;
+        SHOW(kernel, out->record, "kernel");
+        SHOW(by, out->record, "by");
+        char since[40];
+        bool named = *record_get(out->record, "by");
+
+        format_since(out->record, since);
+        if (util_asprintf(&text, "%s%s%s%s", kernel, since, named ? " by " : "", named ? by : "") < 0)
+                return;
+        printf("%s%s\n", (size_t) column + 3 + text_width(text) > WIDTH ? "\n" : "   ", text);
 }
 
 /* nfv07  dpdk  DRIFTED 1  degraded 1   6.12.117  since 06:12 by ops */
@@ -85,23 +156,19 @@ static void print_heading(const Output *out) {
                 count_state(out->record, "refused");
         SHOW(host, out->record, "host");
         SHOW(mode, out->record, "mode");
-        SHOW(kernel, out->record, "kernel");
-        SHOW(by, out->record, "by");
+        int column;
 
-        printf("%s  %s", host, mode);
+        column = printf("%s  %s", host, mode);
         if (drifted + errors == 0) {
                 printf("  ");
                 print_coloured(out, record_colour("runtime"), "ok");
+                column += 4;
         }
-        print_count(out, "DRIFTED", drifted, record_colour("drifted"));
-        print_count(out, "ERRORS", errors, record_colour("error"));
-        print_count(out, "degraded", degraded, NULL);
-        print_count(out, "accepted", count_findings(out->record, NULL, true), NULL);
-        printf("   %s", kernel);
-        print_since(out->record);
-        if (*record_get(out->record, "by"))
-                printf(" by %s", by);
-        putchar('\n');
+        column += print_count(out, "DRIFTED", drifted, record_colour("drifted"));
+        column += print_count(out, "ERRORS", errors, record_colour("error"));
+        column += print_count(out, "degraded", degraded, NULL);
+        column += print_count(out, "accepted", count_findings(out->record, NULL, true), NULL);
+        print_kernel(out, column);
 }
 
 static void print_machine(const Output *out) {
@@ -131,6 +198,14 @@ static json_t *set_row(const json_t *set) {
 
         if (!row)
                 return NULL;
+        if (strlen(record_get(set, "cpus")) > 20) {
+                (void) snprintf(text, sizeof(text), "%lld CPUs",
+                        (long long) json_integer_value(json_object_get(set, "count")));
+                if (json_object_set_new(row, "cpus", json_string(text)) < 0) {
+                        json_decref(row);
+                        return NULL;
+                }
+        }
         (void) snprintf(text, sizeof(text), json_is_null(busy) ? "-" : "%lld/%lld",
                 (long long) json_integer_value(busy),
                 (long long) json_integer_value(json_object_get(set, "count")));
@@ -180,14 +255,13 @@ static void print_more(size_t n, const char *what) {
                 printf("          and %zu more %s: -v shows them\n", n - SHOWN_MAX, what);
 }
 
-/* `irq/37/affinity eth0-rx-1` */
-static void print_step(const json_t *step) {
+/* `irq/37/affinity eth0-rx-1`; its width. */
+static int print_step(const json_t *step) {
         SHOW(id, step, "id");
         SHOW(name, step, "name");
 
-        printf("%s", id);
-        if (*record_get(step, "name"))
-                printf(" %s", name);
+        return printf(
+                "%s%s%s", id, *record_get(step, "name") ? " " : "", *record_get(step, "name") ? name : "");
 }
 
 static void print_drifted(const Output *out) {
@@ -199,19 +273,38 @@ static void print_drifted(const Output *out) {
                 SHOW(wanted, step, "wanted");
                 SHOW(live, step, "live");
                 SHOW(writer, step, "writer");
+                _cleanup_free_ char *values = NULL;
 
                 if (!streq(record_get(step, "state"), "drifted") || (n++ >= SHOWN_MAX && !out->verbose))
                         continue;
                 print_mark(out, "!!", "DRIFT", record_colour("drifted"));
-                print_step(step);
-                printf("  wanted %s  live %s\n          ", wanted,
-                        json_is_null(json_object_get(step, "live")) ? "gone" : live);
+                if (util_asprintf(&values, "wanted %s  live %s", wanted,
+                            json_is_null(json_object_get(step, "live")) ? "gone" : live) < 0)
+                        return;
+                printf("%s%s\n          ",
+                        (size_t) print_step(step) + 2 + text_width(values) > WIDTH - INDENT ? "\n          "
+                                                                                            : "  ",
+                        values);
                 if (*record_get(step, "writer"))
                         printf("writer: %s   ", writer);
                 printf("fix: rtisoctl mode %s\n", mode);
         }
         if (!out->verbose)
                 print_more(n, "that drifted");
+}
+
+/* Does the site live with it? */
+static bool step_is_accepted(const Output *out, const json_t *step) {
+        const json_t *finding;
+        size_t i;
+
+        json_array_foreach(json_object_get(out->record, "findings"), i, finding) {
+                const char *id = util_startswith(record_get(finding, "id"), "boot-only:");
+
+                if (id && streq(id, record_get(step, "id")))
+                        return json_is_true(json_object_get(finding, "accepted"));
+        }
+        return false;
 }
 
 /* Is this the first step of its state and reason?  Then *ret_n says how many there are. */
@@ -243,114 +336,144 @@ static void print_degraded(const Output *out) {
                         SHOW(reason, step, "reason");
 
                         if (!streq(record_get(step, "state"), words[w].state) ||
-                                (!out->verbose && !step_leads(steps, i, &n)))
+                                step_is_accepted(out, step) || (!out->verbose && !step_leads(steps, i, &n)))
                                 continue;
                         print_mark(out, "!", words[w].word, record_colour(words[w].state));
                         print_step(step);
                         if (n > 1)
                                 printf(" and %zu more", n - 1);
-                        printf("\n          %s\n", reason);
+                        putchar('\n');
+                        print_wrapped(reason);
                 }
 }
 
-static bool finding_leads(const json_t *findings, size_t index, size_t *ret_n) {
+/* What is shown among the steps, or is accepted. */
+static bool finding_is_hidden(const json_t *finding) {
+        const char *code = record_get(finding, "code");
+
+        return json_is_true(json_object_get(finding, "accepted")) || streq(code, "drifted") ||
+                streq(code, "boot-only");
+}
+
+/* Is this the first that is shown of its kind?  Then *ret_n says how many there are, on which CPUs. */
+static bool finding_leads(const json_t *findings, size_t index, size_t *ret_n, CpuList *ret_cpus) {
         const json_t *first = json_array_get(findings, index), *finding;
         size_t i, n = 0;
 
         json_array_foreach(findings, i, finding) {
-                if (!streq(record_get(finding, "code"), record_get(first, "code")))
+                _cleanup_cpulist_ CpuList cpus = {};
+
+                if (!streq(record_get(finding, "code"), record_get(first, "code")) ||
+                        finding_is_hidden(finding))
                         continue;
                 if (i < index)
                         return false;
                 n++;
+                if (cpulist_parse(record_get(finding, "cpus"), &cpus, NULL) == 0)
+                        (void) cpulist_union(ret_cpus, &cpus);
         }
         *ret_n = n;
         return true;
 }
 
+static void print_fix(const json_t *finding) {
+        _cleanup_free_ char *line = NULL;
+        SHOW(fix, finding, "fix");
+
+        /* A command is taken as it is. */
+        if (!json_is_null(json_object_get(finding, "command")))
+                printf("%*sfix: %s\n", INDENT, "", fix);
+        else if (util_asprintf(&line, "fix: %s", fix) == 0)
+                print_wrapped(line);
+}
+
+static void print_finding(const Output *out, const json_t *finding, size_t n, const CpuList *cpus) {
+        const char *severity = record_get(finding, "severity");
+        bool error = streq(severity, "error"), info = streq(severity, "info");
+        SHOW(subject, finding, "subject");
+        SHOW(why, finding, "why");
+        _cleanup_free_ char *where = NULL;
+
+        if (cpus_in_short(cpus, &where) < 0)
+                return;
+        print_mark(out,
+                error          ? "!!"
+                        : info ? "-"
+                               : "!",
+                error          ? "ERROR"
+                        : info ? "INFO"
+                               : "WARN",
+                record_colour(severity));
+        printf("%s  %s", where, subject);
+        if (n > 1)
+                printf(" and %zu more", n - 1);
+        putchar('\n');
+        print_wrapped(why);
+        print_fix(finding);
+}
+
+/* How many of its kind are shown before this one. */
+static size_t count_before(const json_t *findings, size_t index) {
+        const json_t *one = json_array_get(findings, index);
+        size_t n = 0;
+
+        for (size_t i = 0; i < index; i++) {
+                const json_t *finding = json_array_get(findings, i);
+
+                n += !finding_is_hidden(finding) &&
+                        streq(record_get(finding, "code"), record_get(one, "code"));
+        }
+        return n;
+}
+
+/* With -v each by itself, as far as anybody reads on. */
+static void print_each(const Output *out, const json_t *findings, size_t index) {
+        const json_t *finding = json_array_get(findings, index);
+        _cleanup_cpulist_ CpuList cpus = {};
+        size_t before = count_before(findings, index);
+
+        if (before == SHOWN_MAX)
+                printf("%*sand more of this kind: --json has them all\n", INDENT, "");
+        if (before < SHOWN_MAX && cpulist_parse(record_get(finding, "cpus"), &cpus, NULL) == 0)
+                print_finding(out, finding, 1, &cpus);
+}
+
 static void print_findings(const Output *out) {
         const json_t *findings = json_object_get(out->record, "findings"), *finding;
-        size_t i, n = 1;
+        size_t i;
 
         json_array_foreach(findings, i, finding) {
-                const char *severity = record_get(finding, "severity");
-                bool error = streq(severity, "error"), info = streq(severity, "info");
-                SHOW(subject, finding, "subject");
-                SHOW(cpus, finding, "cpus");
-                SHOW(why, finding, "why");
-                SHOW(fix, finding, "fix");
+                _cleanup_cpulist_ CpuList cpus = {};
+                size_t n = 1;
 
-                if (json_is_true(json_object_get(finding, "accepted")) ||
-                        (!out->verbose && !finding_leads(findings, i, &n)))
+                if (finding_is_hidden(finding))
                         continue;
-                print_mark(out,
-                        error          ? "!!"
-                                : info ? "-"
-                                       : "!",
-                        error          ? "ERROR"
-                                : info ? "INFO"
-                                       : "WARN",
-                        record_colour(severity));
-                printf("CPU %s  %s", cpus, subject);
-                if (n > 1)
-                        printf(" and %zu more", n - 1);
-                printf("\n          %s\n          fix: %s\n", why, fix);
+                if (out->verbose)
+                        print_each(out, findings, i);
+                else if (finding_leads(findings, i, &n, &cpus))
+                        print_finding(out, finding, n, &cpus);
         }
 }
 
-/* A row for each task and interrupt of each CPU listed. */
-static int add_rows(json_t *rows, const json_t *cpu, const char *key, const char *kind) {
-        const json_t *item;
+/* What nobody, or not this user, can see; without -v one line, so that nobody takes silence for quiet. */
+static void print_unseen(const Output *out) {
+        const json_t *list = json_object_get(out->record, "unseen"), *item;
+        _cleanup_free_ char *line = strdup("not seen:");
         size_t i;
 
-        json_array_foreach(json_object_get(cpu, key), i, item) {
-                json_t *row = json_copy((json_t *) item);
+        json_array_foreach(list, i, item) {
+                _cleanup_free_ char *before = TAKE_PTR(line);
 
-                if (!row || json_object_set(row, "cpu", json_object_get(cpu, "cpu")) < 0 ||
-                        json_object_set(row, "set", json_object_get(cpu, "set")) < 0 ||
-                        json_object_set_new(row, "kind", json_string(kind)) < 0 ||
-                        json_array_append_new(rows, row) < 0)
-                        return -ENOMEM;
+                if (!before ||
+                        util_asprintf(&line, "%s%s %s", before, i > 0 ? ";" : "", json_string_value(item)) <
+                                0)
+                        return;
         }
-        return 0;
-}
-
-static int print_cpu_rows(
-        const Output *out, const char *key, const char *kind, const Column *columns, size_t n) {
-        _cleanup_record_ json_t *rows = json_array();
-        const json_t *cpu;
-        size_t i;
-
-        json_array_foreach(json_object_get(out->record, "cpus"), i, cpu) {
-                int r = add_rows(rows, cpu, key, kind);
-
-                if (r < 0)
-                        return r;
+        if (i > 0 && line) {
+                print_mark(out, "-", "HIDDEN", NULL);
+                putchar('\n');
+                print_wrapped(line);
         }
-        if (json_array_size(rows) > 0)
-                putchar('\n');
-        return record_print_table(rows, columns, n, out->colour);
-}
-
-static int print_cpus(const Output *out) {
-        static const Column cpus[] = { { "CPU", "cpu", COLUMN_RIGHT }, { "SET", "set" },
-                { "NODE", "node", COLUMN_RIGHT }, { "SIBLINGS", "siblings" }, { "ONLINE", "online" } };
-        static const Column tasks[] = { { "CPU", "cpu", COLUMN_RIGHT }, { "TASK", "comm" },
-                { "TID", "tid", COLUMN_RIGHT }, { "KERNEL", "kernel" }, { "POLICY", "policy" },
-                { "PRIO", "priority", COLUMN_RIGHT }, { "AFFINITY", "affinity" },
-                { "EXPECTED", "expected" } };
-        static const Column irqs[] = { { "CPU", "cpu", COLUMN_RIGHT }, { "IRQ", "irq", COLUMN_RIGHT },
-                { "NAME", "name" }, { "AFFINITY", "affinity" }, { "EFFECTIVE", "effective" },
-                { "MOVABLE", "movable" }, { "COUNT", "count", COLUMN_RIGHT } };
-        const json_t *list = json_object_get(out->record, "cpus");
-        int r;
-
-        if (json_array_size(list) > 0)
-                putchar('\n');
-        r = record_print_table(list, cpus, ARRAY_SIZE(cpus), out->colour);
-        if (r == 0)
-                r = print_cpu_rows(out, "tasks", "task", tasks, ARRAY_SIZE(tasks));
-        return r ?: print_cpu_rows(out, "irqs", "irq", irqs, ARRAY_SIZE(irqs));
 }
 
 static size_t count_cpus(const json_t *record, const char *key) {
@@ -383,8 +506,9 @@ int status_print(const json_t *record, int exit_code, bool verbose, bool list_cp
         print_drifted(&out);
         print_degraded(&out);
         print_findings(&out);
+        print_unseen(&out);
         if (list_cpus)
-                r = print_cpus(&out);
+                r = status_print_cpus(record, colour);
         print_footing(&out, exit_code, list_cpus);
         return r;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <time.h>
 
+#include "accepted.h"
 #include "client.h"
 #include "cpuexpr.h"
 #include "status-record.h"
 #include "status-table.h"
 
 /* How long is looked at what the CPUs do, and how often --watch and --wait look. */
-#define SAMPLE_MSEC 200u
+#define LOOK_MSEC 200u
 #define WATCH_MSEC 2000u
 
 static void sleep_msec(unsigned msec) {
@@ -17,13 +18,18 @@ static void sleep_msec(unsigned msec) {
                 ;
 }
 
+/* On a big machine the list is most of the work, and the short table does not show it. */
+static bool lists_cpus(const Cli *cli) {
+        return cli->cpu || cli->options & (OPTION_JSON | OPTION_VERBOSE);
+}
+
 /* The CPUs to list: those that --cpu names, or those in sets. */
 static int choose_cpus(const Cli *cli, Machine *machine, const Audit *audit, CpuList *ret) {
         CpuExprError error = {};
         int r;
 
         if (!cli->cpu)
-                return cpulist_copy(&audit->isolated, ret);
+                return lists_cpus(cli) ? cpulist_copy(&audit->isolated, ret) : 0;
         r = cpuexpr_evaluate(cli->cpu, audit->world->topology, machine_set, machine, ret, &error);
         if (r != -EINVAL)
                 return r;
@@ -32,12 +38,39 @@ static int choose_cpus(const Cli *cli, Machine *machine, const Audit *audit, Cpu
         return EXIT_USAGE;
 }
 
+/* The profile in force, where its files still say what was applied; its errors are no matter here. */
+static void load_profile(const Machine *machine, Profile **ret) {
+        _cleanup_profile_errors_ ProfileErrors errors = {};
+        _cleanup_profile_ Profile *profile = NULL;
+
+        if (profile_load(machine->kfs, machine->state.mode, &profile, &errors) == 0 &&
+                machine->state.profile_sha256 && streq(profile->sha256, machine->state.profile_sha256))
+                *ret = TAKE_PTR(profile);
+}
+
+static int audit_machine(const Machine *machine, const Profile *profile, Audit **ret) {
+        _cleanup_strv_ char **accepted = NULL;
+        int r = accepted_read(machine->kfs, &accepted);
+
+        if (r == -ENOMEM)
+                return r;
+        return audit_look(machine->kfs,
+                &(AuditInput){
+                        .in_force = &machine->state.steps,
+                        .mode = machine->state.mode,
+                        .profile = profile,
+                        .accepted = accepted,
+                        .look_msec = kfs_is_live(machine->kfs) ? LOOK_MSEC : 0,
+                },
+                ret);
+}
+
 /* Looks at the machine once.  EXIT_HOLDS with *ret, another Exit where an error was told, or a negative errno. */
 static int look(const Cli *cli, json_t **ret) {
         _cleanup_machine_ Machine machine = {};
+        _cleanup_profile_ Profile *profile = NULL;
         _cleanup_audit_ Audit *audit = NULL;
         _cleanup_cpulist_ CpuList cpus = {};
-        _cleanup_sample_ Sample before = {}, after = {};
         _cleanup_record_ json_t *leases = NULL;
         bool live;
         int r;
@@ -45,24 +78,16 @@ static int look(const Cli *cli, json_t **ret) {
         if (machine_open(cli, &machine) < 0)
                 return EXIT_REFUSED;
         live = kfs_is_live(machine.kfs);
-        r = live ? sample_take(machine.kfs, &before) : 0;
-        r = r ?: audit_make(machine.kfs, &machine.state.steps, machine.state.mode, &audit);
+        load_profile(&machine, &profile);
+        r = audit_machine(&machine, profile, &audit);
         r = r ?: choose_cpus(cli, &machine, audit, &cpus);
         if (r != EXIT_HOLDS)
                 return r;
-        if (live) {
-                sleep_msec(SAMPLE_MSEC);
-                r = sample_take(machine.kfs, &after);
-                if (r < 0)
-                        return r;
-                leases = client_leases();
-        }
+        leases = live ? client_leases() : NULL;
         *ret = status_record(&(StatusInput){
                 .machine = &machine,
                 .audit = audit,
                 .cpus = &cpus,
-                .before = &before,
-                .after = live ? &after : NULL,
                 .daemon = live && client_daemon_runs(),
                 .leases = leases,
         });

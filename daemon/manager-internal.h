@@ -46,7 +46,7 @@ struct Manager {
         unsigned release_tries;
         Confirm *confirm;
         Profile *profile;
-        char *boot_id, *state_file;
+        char *boot_id, *state_file, *runtime;
         bool lost; /* the journal could not be used: what was found before the mode is not known */
         Request *first, *last;
         ManagerHooks hooks;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "audit.h"
+#include "counts.h"
 #include "log.h"
 #include "providers.h"
 #include "state.h"
@@ -52,6 +53,20 @@ void manager_write_state(Manager *manager) {
                         manager->state_file, strerror(-r));
 }
 
+/* What the counters say now is what `status` counts from. */
+static void manager_save_counts(Manager *manager) {
+        _cleanup_free_ char *directory = NULL;
+        int r = util_asprintf(&directory, "%s/" COUNTS_BEGIN, manager->runtime);
+
+        if (r >= 0)
+                r = counts_save(manager->kfs, directory);
+        if (r < 0)
+                log_plain(LOG_WARNING,
+                        "The counters could not be kept (%s): `rtisoctl status` cannot count from the begin "
+                        "of the mode.",
+                        strerror(-r));
+}
+
 static void on_progress(void *userdata, const Step *step, size_t done, size_t total) {
         Manager *manager = userdata;
 
@@ -74,6 +89,8 @@ int manager_switch(Manager *manager, const SwitchRequest *request, const char *w
                 profile_free(manager->profile);
                 manager->profile = profile;
         }
+        if (r >= 0 && outcome.kind == OUTCOME_DONE && !streq(from, request->mode))
+                manager_save_counts(manager);
         manager_write_state(manager);
         if (r >= 0)
                 manager_log_outcome(manager, request, from, why, &outcome);
@@ -122,7 +139,8 @@ static int manager_open_journal(Manager *manager, const char *runtime) {
         r = kfs_read(manager->kfs, "/proc/sys/kernel/random/boot_id", &manager->boot_id);
         if (r < 0)
                 return r;
-        r = util_asprintf(&manager->state_file, "%s/state.json", runtime);
+        r = util_copy(runtime, &manager->runtime);
+        r = r ?: util_asprintf(&manager->state_file, "%s/state.json", runtime);
         if (r < 0)
                 return r;
         r = journal_open(directory, manager->boot_id, &manager->journal);
@@ -186,6 +204,7 @@ void manager_free(Manager *manager) {
         sd_event_unref(manager->event);
         free(manager->boot_id);
         free(manager->state_file);
+        free(manager->runtime);
         free(manager);
 }
 

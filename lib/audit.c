@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "audit.h"
 
+#include <time.h>
+
+#include "accepted.h"
+#include "audit-facts.h"
 #include "audit-findings.h"
 #include "cpuset.h"
+#include "protocol.h"
 
 static void audit_set_done(AuditSet *set) {
         cpulist_done(&set->members);
@@ -18,6 +23,7 @@ static void audit_set_done(AuditSet *set) {
 }
 
 static void audit_finding_done(Finding *finding) {
+        free(finding->id);
         free(finding->cpus);
         free(finding->subject);
         free(finding->why);
@@ -41,6 +47,14 @@ void audit_free(Audit *audit) {
         free(audit->findings);
         cpulist_done(&audit->isolated);
         cpulist_done(&audit->housekeeping);
+        audit_facts_free(audit->facts);
+        sample_done(&audit->before);
+        sample_done(&audit->after);
+        counts_done(&audit->began);
+        counts_done(&audit->softirqs_began);
+        counts_done(&audit->softirqs);
+        util_strv_free(audit->unseen);
+        free(audit->mode);
         world_free(audit->world);
         free(audit);
 }
@@ -195,18 +209,85 @@ static int audit_sets(Audit *audit, const Steps *in_force) {
         return 0;
 }
 
+/* Everything but the findings. */
+static int audit_compare(Kfs *kfs, const Steps *in_force, const char *mode, Audit *audit) {
+        int r = util_copy(mode, &audit->mode);
+
+        r = r ?: plan_audit(kfs, NULL, in_force, &audit->world);
+        r = r ?: audit_steps(audit, in_force);
+        return r ?: audit_sets(audit, in_force);
+}
+
 int audit_make(Kfs *kfs, const Steps *in_force, const char *mode, Audit **ret) {
         _cleanup_audit_ Audit *audit = calloc(1, sizeof(Audit));
         int r;
 
         if (!audit)
                 return -ENOMEM;
-        r = plan_audit(kfs, NULL, in_force, &audit->world);
-        r = r ?: audit_steps(audit, in_force);
-        r = r ?: audit_sets(audit, in_force);
+        r = audit_compare(kfs, in_force, mode, audit);
         r = r ?: audit_find(audit);
         if (r < 0)
                 return r;
+        *ret = TAKE_PTR(audit);
+        return 0;
+}
+
+static uint64_t now_usec(void) {
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+/* Reading a big machine takes its time: what is left of the wait is waited for. */
+static void sleep_until(uint64_t usec) {
+        for (uint64_t now = now_usec(); now < usec; now = now_usec())
+                (void) usleep((useconds_t) (usec - now));
+}
+
+/* Counters that are not there are not known, which is no error. */
+static int audit_counts(Kfs *kfs, Audit *audit) {
+        const struct {
+                const char *file;
+                Counts *counts;
+        } all[] = {
+                { RTISOL_RUNTIME_DIR "/" COUNTS_BEGIN "/interrupts", &audit->began },
+                { RTISOL_RUNTIME_DIR "/" COUNTS_BEGIN "/softirqs", &audit->softirqs_began },
+                { "/proc/softirqs", &audit->softirqs },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+                if (counts_read(kfs, all[i].file, all[i].counts) == -ENOMEM)
+                        return -ENOMEM;
+        return 0;
+}
+
+static void audit_accept(Audit *audit, char *const *patterns) {
+        for (size_t i = 0; i < audit->n_findings; i++)
+                audit->findings[i].accepted = accepted_matches(patterns, audit->findings[i].id);
+}
+
+int audit_look(Kfs *kfs, const AuditInput *input, Audit **ret) {
+        _cleanup_audit_ Audit *audit = calloc(1, sizeof(Audit));
+        uint64_t looked = now_usec();
+        int r;
+
+        if (!audit)
+                return -ENOMEM;
+        audit->profile = input->profile;
+        r = input->look_msec > 0 ? sample_take(kfs, &audit->before) : 0;
+        r = r ?: audit_compare(kfs, input->in_force, input->mode, audit);
+        r = r ?: audit_counts(kfs, audit);
+        r = r ?: audit_facts_read(kfs, audit, &audit->facts);
+        if (r == 0 && input->look_msec > 0) {
+                sleep_until(looked + input->look_msec * UINT64_C(1000));
+                r = sample_take(kfs, &audit->after);
+                r = r ?: audit_facts_again(kfs, audit, audit->facts);
+        }
+        r = r ?: audit_find(audit);
+        if (r < 0)
+                return r;
+        audit_accept(audit, input->accepted);
         *ret = TAKE_PTR(audit);
         return 0;
 }
@@ -215,76 +296,4 @@ const char *audit_verdict(const Audit *audit) {
         if (audit->n_drifted > 0)
                 return "drifted";
         return audit->n_boot + audit->n_unsupported + audit->n_refused > 0 ? "degraded" : "ok";
-}
-
-static const AuditSet *audit_set_of(const Audit *audit, unsigned cpu) {
-        for (size_t i = 0; i < audit->n_sets; i++)
-                if (cpulist_has(&audit->sets[i].members, cpu))
-                        return &audit->sets[i];
-        return NULL;
-}
-
-static bool audit_is_in_slice(const WorldTask *task, const AuditSet *set) {
-        const char *rest;
-
-        rest = util_startswith(task->cgroup, "/rtisol.slice/");
-        rest = rest ? util_startswith(rest, set->slice) : NULL;
-        return rest && (*rest == '\0' || *rest == '/');
-}
-
-/* Threads that nobody can move, and that go where the workqueues' mask or their interrupt's affinity says.  Others that
- * nobody can move and that belong to no CPU are rescuers of workqueues: they run when memory is short. */
-static bool follows_a_mask(const WorldTask *task) {
-        return util_startswith(task->comm, "kworker/u") || util_startswith(task->comm, "irq/");
-}
-
-bool audit_task_is_expected(const Audit *audit, const WorldTask *task, unsigned cpu) {
-        const AuditSet *set = audit_set_of(audit, cpu);
-
-        if (!set)
-                return true;
-        if (task->kernel)
-                return task->fixed && (cpulist_count(&task->live) == 1 || !follows_a_mask(task));
-        /* Without a partition the CPUs are their owner's, and so is the work there. */
-        return !*set->slice || audit_is_in_slice(task, set);
-}
-
-int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n) {
-        _cleanup_free_ size_t *indexes = NULL;
-        size_t n = 0;
-
-        for (size_t i = 0; i < audit->world->n_tasks; i++) {
-                int r;
-
-                if (!cpulist_has(&audit->world->tasks[i].live, cpu))
-                        continue;
-                r = GROW(indexes, n);
-                if (r < 0)
-                        return r;
-                indexes[n++] = i;
-        }
-        *ret = TAKE_PTR(indexes);
-        *ret_n = n;
-        return 0;
-}
-
-int audit_cpu_irqs(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n) {
-        _cleanup_free_ size_t *indexes = NULL;
-        size_t n = 0;
-
-        for (size_t i = 0; i < audit->world->n_irqs; i++) {
-                const WorldIrq *irq = &audit->world->irqs[i];
-                int r;
-
-                if (!cpulist_has(&irq->live, cpu) &&
-                        !(irq->has_effective && cpulist_has(&irq->effective, cpu)))
-                        continue;
-                r = GROW(indexes, n);
-                if (r < 0)
-                        return r;
-                indexes[n++] = i;
-        }
-        *ret = TAKE_PTR(indexes);
-        *ret_n = n;
-        return 0;
 }

@@ -9,13 +9,16 @@
 void sample_done(Sample *sample) {
         free(sample->busy);
         free(sample->total);
+        free(sample->steal);
         free(sample->interrupts);
+        free(sample->timer);
         *sample = (Sample){};
 }
 
 /* Room for CPU numbers below n, zeroed. */
 static int sample_widen(Sample *sample, size_t n) {
-        uint64_t **arrays[] = { &sample->busy, &sample->total, &sample->interrupts };
+        uint64_t **arrays[] = { &sample->busy, &sample->total, &sample->steal, &sample->interrupts,
+                &sample->timer };
 
         if (n <= sample->n)
                 return 0;
@@ -52,6 +55,7 @@ static int take_stat_line(Sample *sample, const char *line) {
                 total += fields[i];
         sample->total[cpu] = total;
         sample->busy[cpu] = total - fields[3] - fields[4];
+        sample->steal[cpu] = fields[7];
         return 0;
 }
 
@@ -84,19 +88,29 @@ static bool has_columns(const char *p, size_t n) {
         return true;
 }
 
+/* Each CPU's own timer: x86 has a row of its own for it, others an interrupt that says so. */
+static bool is_timer(const char *line) {
+        return util_startswith(line + strspn(line, " "), "LOC:") || strstr(line, "arch_timer") ||
+                strstr(line, "riscv-timer") || strstr(line, "Timer interrupts");
+}
+
 /* `25:  12  0 … name`, `LOC: 99 98 …`: a number for each column; `ERR: 7` belongs to no CPU. */
 static void take_interrupts_line(Sample *sample, const char *line, const unsigned *cpus, size_t n) {
         const char *p = strchr(line, ':');
+        bool timer = is_timer(line);
         char *end;
 
         if (!p || !has_columns(p + 1, n))
                 return;
         p++;
+        sample->has_timer = sample->has_timer || timer;
         for (size_t i = 0; i < n; i++, p = end) {
                 uint64_t count = strtoull(p, &end, 10);
 
-                if (cpus[i] < sample->n)
-                        sample->interrupts[cpus[i]] += count;
+                if (cpus[i] >= sample->n)
+                        continue;
+                sample->interrupts[cpus[i]] += count;
+                sample->timer[cpus[i]] += timer ? count : 0;
         }
 }
 
@@ -149,16 +163,34 @@ int sample_take(Kfs *kfs, Sample *ret) {
         return 0;
 }
 
-double sample_busy(const Sample *before, const Sample *after, unsigned cpu) {
-        if (cpu >= before->n || cpu >= after->n || after->total[cpu] <= before->total[cpu])
+/* The part of a CPU's time that a counter of it makes up. */
+static double share(const Sample *before, const Sample *after, unsigned cpu, const uint64_t *earlier,
+        const uint64_t *later) {
+        if (cpu >= before->n || cpu >= after->n || after->total[cpu] <= before->total[cpu] ||
+                later[cpu] < earlier[cpu])
                 return -1;
-        return (double) (after->busy[cpu] - before->busy[cpu]) /
-                (double) (after->total[cpu] - before->total[cpu]);
+        return (double) (later[cpu] - earlier[cpu]) / (double) (after->total[cpu] - before->total[cpu]);
+}
+
+double sample_busy(const Sample *before, const Sample *after, unsigned cpu) {
+        return share(before, after, cpu, before->busy, after->busy);
+}
+
+double sample_steal(const Sample *before, const Sample *after, unsigned cpu) {
+        return share(before, after, cpu, before->steal, after->steal);
+}
+
+static double per_second(const Sample *before, const Sample *after, unsigned cpu, const uint64_t *earlier,
+        const uint64_t *later) {
+        if (cpu >= before->n || cpu >= after->n || after->at <= before->at || later[cpu] < earlier[cpu])
+                return 0;
+        return (double) (later[cpu] - earlier[cpu]) * 1e6 / (double) (after->at - before->at);
 }
 
 double sample_interrupts(const Sample *before, const Sample *after, unsigned cpu) {
-        if (cpu >= before->n || cpu >= after->n || after->at <= before->at)
-                return 0;
-        return (double) (after->interrupts[cpu] - before->interrupts[cpu]) * 1e6 /
-                (double) (after->at - before->at);
+        return per_second(before, after, cpu, before->interrupts, after->interrupts);
+}
+
+double sample_timer(const Sample *before, const Sample *after, unsigned cpu) {
+        return per_second(before, after, cpu, before->timer, after->timer);
 }
