@@ -41,8 +41,9 @@ static int planned_make(const Cli *cli, const Machine *machine, const char *mode
                         planned->profile, planned->world, in_force, mend ? PLAN_MEND : 0, &planned->plan);
         if (r < 0 || planned->plan->n_refusals > 0)
                 return r;
-        return plan_switch(planned->plan, machine->state.mode, in_force, planned->world,
+        r = plan_switch(planned->plan, machine->state.mode, in_force, planned->world,
                 cli_has(cli, OPTION_NO_DISTURB) ? SWITCH_NO_DISTURB : 0, &planned->sw);
+        return r ?: plan_refuse_left_out(planned->plan, planned->sw);
 }
 
 /* The record of a step that the kernel refused for good: it is not tried again while the mode stays, as
@@ -55,16 +56,25 @@ static const Step *refused_before(const Machine *machine, const Step *step) {
         return streq(record->wanted, step->wanted) ? record : NULL;
 }
 
-static json_t *step_record(const Machine *machine, const Step *step, const char *now, const char *wanted,
-        bool back, bool write) {
-        const Step *refused = write ? NULL : refused_before(machine, step);
-        const char *reason = refused ? refused->reason ?: strerror(-refused->refused) : step->reason ?: "";
+/* Why a step that differs is not written, or NULL. */
+static const char *why_not(const Machine *machine, const Switch *sw, const Step *step) {
+        const Step *left_out = sw ? steps_find(&sw->left_out, step->object) : NULL;
+        const Step *refused = refused_before(machine, step);
 
+        if (left_out)
+                return left_out->reason;
+        return refused ? refused->reason ?: strerror(-refused->refused) : NULL;
+}
+
+/* why: why it is not written, NULL where it is, or need not be. */
+static json_t *step_record(const Machine *machine, const Step *step, const char *now, const char *wanted,
+        bool back, bool write, const char *why) {
         return json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:b, s:b, s:b}", "id",
                 record_text(step->id), "object", record_text(step->object), "now", record_text(now),
                 "wanted", record_text(wanted), "mechanism", machine_mechanism(machine, step->mechanism),
                 "required", !!(step->flags & STEP_REQUIRED), "disturbs", record_text(step->disturbs ?: ""),
-                "reason", record_text(reason), "back", back, "write", write, "refused", refused != NULL);
+                "reason", record_text(why ?: step->reason ?: ""), "back", back, "write", write, "refused",
+                why != NULL);
 }
 
 /* What the kernel may change by itself meanwhile is an op too, and is none for the reader while it holds. */
@@ -91,15 +101,16 @@ static json_t *steps_record(const Machine *machine, const Plan *plan, const Swit
                 const Op *op = &sw->ops[i];
 
                 if (op_writes(machine, op))
-                        r = json_array_append_new(
-                                steps, step_record(machine, &op->step, op->was, op->target, op->back, true));
+                        r = json_array_append_new(steps,
+                                step_record(machine, &op->step, op->was, op->target, op->back, true, NULL));
         }
         for (size_t i = 0; r == 0 && i < plan->steps.n; i++) {
                 const Step *step = &plan->steps.items[i];
 
                 if (!is_written(machine, sw, step))
-                        r = json_array_append_new(
-                                steps, step_record(machine, step, step->now, step->wanted, false, false));
+                        r = json_array_append_new(steps,
+                                step_record(machine, step, step->now, step->wanted, false, false,
+                                        why_not(machine, sw, step)));
         }
         if (r < 0) {
                 json_decref(steps);

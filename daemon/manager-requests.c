@@ -83,7 +83,7 @@ static int manager_do_mode(Manager *manager, const Request *request, Outcome *re
 static int manager_do_reload(Manager *manager, const Request *request, Outcome *ret) {
         _cleanup_free_ char *mode = strdup(journal_mode(manager->journal));
         _cleanup_free_ char *by = strdup(journal_by(manager->journal) ?: "");
-        SwitchRequest sw = { .mode = mode, .by = by };
+        SwitchRequest sw = { .mode = mode, .by = by, .unasked = true };
 
         if (!mode || !by)
                 return -ENOMEM;
@@ -93,9 +93,13 @@ static int manager_do_reload(Manager *manager, const Request *request, Outcome *
 
 static int manager_do_mend(Manager *manager, const Request *request, Outcome *ret) {
         _cleanup_free_ char *by = strdup(journal_by(manager->journal) ?: "");
-        /* Nobody asked just now: what somebody left out by --no-disturb is not made up for at the next new thread. */
+        /* Nobody asked just now: nothing that disturbs others is done at the next new thread. */
         SwitchRequest sw = {
-                .by = by, .scope = request->scope, .profile = manager->profile, .no_disturb = true
+                .by = by,
+                .scope = request->scope,
+                .profile = manager->profile,
+                .no_disturb = true,
+                .unasked = true,
         };
 
         if (!by)

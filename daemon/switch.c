@@ -82,8 +82,8 @@ static int run_refuse(Run *run, const Plan *plan) {
         return 0;
 }
 
-/* Parts of the plan that this kernel cannot do now, and those that it refused. */
-static int run_note_degraded(Run *run, const Plan *plan, const ApplyProblems *problems) {
+/* Parts of the plan that this kernel cannot do now, those that it refused, and those left out on request. */
+static int run_note_degraded(Run *run, const Plan *plan, const Switch *sw, const ApplyProblems *problems) {
         for (size_t i = 0; i < plan->steps.n; i++) {
                 const Step *step = &plan->steps.items[i];
                 int r;
@@ -104,6 +104,13 @@ static int run_note_degraded(Run *run, const Plan *plan, const ApplyProblems *pr
                 if (r >= 0)
                         r = outcome_add_degraded(&run->outcome, problems->items[i].id,
                                 step_state_to_string(problems->items[i].state), sentence);
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < sw->left_out.n; i++) {
+                int r = outcome_add_degraded(&run->outcome, sw->left_out.items[i].id,
+                        step_state_to_string(STATE_REFUSED), sw->left_out.items[i].reason);
+
                 if (r < 0)
                         return r;
         }
@@ -159,7 +166,7 @@ static int run_apply(Run *run, const Profile *profile, const Plan *plan, Switch 
                         if (r < 0)
                                 return r;
                 }
-                return run_note_degraded(run, plan, &problems);
+                return run_note_degraded(run, plan, sw, &problems);
         }
         run->outcome.kind = outcome == APPLY_UNDONE ? OUTCOME_FAILED : OUTCOME_INCOMPLETE;
         r = run_say_problems(run, &problems);
@@ -242,9 +249,14 @@ static int run_switch(Run *run, const Profile *profile, ApplyProgress progress, 
                         return r;
         }
         r = plan_switch(plan, journal_mode(run->journal), in_force, world,
-                request->no_disturb ? SWITCH_NO_DISTURB : 0, &sw);
+                (request->no_disturb ? SWITCH_NO_DISTURB : 0) | (request->unasked ? SWITCH_UNASKED : 0),
+                &sw);
+        if (r >= 0 && !request->unasked)
+                r = plan_refuse_left_out(plan, sw);
         if (r < 0)
                 return run_fail(run, OUTCOME_NOT_BEGUN, r, "No plan could be made");
+        if (plan->n_refusals > 0)
+                return run_refuse(run, plan);
         r = switch_narrow(sw, in_force, request->scope);
         if (r < 0)
                 return r;

@@ -18,6 +18,7 @@ typedef struct SwitchRequest {
         const char *by;
         SwitchScope scope;
         bool force, no_disturb;
+        bool unasked; /* nobody asks for the mode just now: what was left out on request is not made up for */
 } SwitchRequest;
 
 /* A whole switch (design section 4): load, read, plan, journal, apply, verify, commit.  Whether it worked is

@@ -110,8 +110,10 @@ static int audit_step(const World *world, const Step *step, AuditStep *ret) {
                 ret->state = audit_missing_state(step);
                 return util_copy(step->reason, &ret->reason);
         }
-        if (step->flags & STEP_ACTION)
-                return 0;
+        if (step->flags & STEP_ACTION) {
+                ret->state = step->refused ? STATE_REFUSED : STATE_OK;
+                return step->refused ? util_copy(step->reason, &ret->reason) : 0;
+        }
         if (!value || !value->live)
                 return audit_unreadable(step, value ? value->error : -ENOENT, ret);
         r = util_copy(value->live, &ret->live);

@@ -66,20 +66,84 @@ static bool step_is_ours_to_move(const SwitchContext *context, const Step *step)
 static bool step_is_due(const SwitchContext *context, const Step *step) {
         if (step->mechanism != MECHANISM_RUNTIME)
                 return false;
-        if (step->flags & STEP_ACTION)
-                return !steps_find(context->in_force, step->object);
+        if (step->flags & STEP_ACTION) {
+                const Step *record = steps_find(context->in_force, step->object);
+
+                return !record || record->refused == -ECANCELED;
+        }
         return step->flags & STEP_VOLATILE || !step_holds(step, step->now) ||
                 step_is_ours_to_move(context, step);
 }
 
-/* A step left out keeps the record it has, so that green still knows what was found. */
-static int switch_leave_out(const SwitchContext *context, const Step *step) {
+static bool is_left_out(const SwitchContext *context, const Step *step) {
         const Step *record = steps_find(context->in_force, step->object);
-        int r = record ? switch_add_record(context->sw, record) : 0;
 
-        return r < 0 ? r
-                     : switch_leave_alone(context->sw, "%s: left out, because it disturbs %s (--no-disturb)",
-                               step->id, step->disturbs);
+        if (!step->disturbs)
+                return false;
+        return context->flags & SWITCH_NO_DISTURB ||
+                (context->flags & SWITCH_UNASKED && record && record->refused == -ECANCELED);
+}
+
+/* The record of a step that was left out: what was found, what is asked for, and that it is not so on request.  An
+ * object that the mode before has changed still reads what that one gave it. */
+static int record_left_out(const SwitchContext *context, const Step *step, const char *target,
+        const char *why, const Step *record) {
+        Step copy = {};
+        int r = step_copy(record ?: step, &copy);
+
+        if (r < 0)
+                return r;
+        copy.flags |= record && record->refused == 0 ? STEP_LEFT : 0;
+        copy.refused = -ECANCELED;
+        free(copy.wanted);
+        free(TAKE_PTR(copy.within));
+        free(copy.reason);
+        copy.wanted = strdup(target);
+        copy.reason = strdup(why);
+        if (!copy.wanted || !copy.reason) {
+                step_done(&copy);
+                return -ENOMEM;
+        }
+        return steps_add(&context->sw->in_force, &copy);
+}
+
+/* target: what would have been written. */
+static int switch_leave_out(const SwitchContext *context, const Step *step, const char *target) {
+        const Step *record = steps_find(context->in_force, step->object);
+        _cleanup_free_ char *why = NULL;
+        Step copy = {};
+        int r = util_asprintf(&why, "left out, because it disturbs %s (--no-disturb)", step->disturbs);
+
+        if (r < 0)
+                return r;
+        if (record && context->flags & SWITCH_UNASKED)
+                r = switch_add_record(context->sw, record);
+        else
+                r = record_left_out(context, step, target, why, record);
+        r = r ?: step_copy(step, &copy);
+        if (r < 0)
+                return r;
+        free(copy.reason);
+        copy.reason = TAKE_PTR(why);
+        return steps_add(&context->sw->left_out, &copy);
+}
+
+int plan_refuse_left_out(Plan *plan, const Switch *sw) {
+        for (size_t i = 0; i < sw->left_out.n; i++) {
+                const Step *step = &sw->left_out.items[i];
+                int r;
+
+                if (!(step->flags & STEP_REQUIRED))
+                        continue;
+                r = plan_refuse(plan,
+                        "%s: the profile requires it, and --no-disturb cannot leave it out: it disturbs %s. "
+                        "Go "
+                        "without --no-disturb, or make it optional in the profile",
+                        step->id, step->disturbs);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }
 
 /* The way in: what the new mode asks for and does not hold yet. */
@@ -87,8 +151,8 @@ static int switch_in(const SwitchContext *context, const Step *step) {
         bool due = step_is_due(context, step);
         int r;
 
-        if (due && step->disturbs && context->flags & SWITCH_NO_DISTURB)
-                return switch_leave_out(context, step);
+        if (due && is_left_out(context, step))
+                return switch_leave_out(context, step, step->wanted);
         r = switch_add_record(context->sw, step);
         if (r < 0 || !due)
                 return r;
@@ -187,8 +251,8 @@ static int switch_back(const SwitchContext *context, const Step *record) {
                 return r;
         if (live && value_equal(record->kind, live, target) && !(record->flags & STEP_VOLATILE))
                 return 0;
-        if (record->disturbs && context->flags & SWITCH_NO_DISTURB)
-                return switch_leave_out(context, record);
+        if (is_left_out(context, record))
+                return switch_leave_out(context, record, target);
         return switch_add_op(context->sw, record, live, target, true);
 }
 

@@ -40,16 +40,21 @@ typedef struct Switch {
         size_t n_ops;
         Steps in_force;    /* the records once all is done: every step of the new mode with its `before` */
         char **left_alone; /* objects somebody else changed meanwhile: one sentence each */
+        Steps left_out;    /* due, and left out because they disturb others: `reason` says so */
 } Switch;
 
 typedef enum SwitchFlags {
         SWITCH_NO_DISTURB = 1 << 0, /* leave out steps that disturb other CPUs */
+        SWITCH_UNASKED =
+                1 << 1, /* nobody asks for the mode just now: what was left out on request stays so */
 } SwitchFlags;
 
 /* Pure: what to write to go from the steps in force to the plan (design section 4: only what differs;
  * exactly back). */
 int plan_switch(const Plan *plan, const char *from, const Steps *in_force, const World *world,
         unsigned flags, Switch **ret);
+/* Refuses what a switch on request leaves out although the profile requires it: adds to the plan's refusals. */
+int plan_refuse_left_out(Plan *plan, const Switch *sw);
 void switch_free(Switch *sw);
 DEFINE_CLEANUP_POINTER(Switch, switch_free)
 #define _cleanup_switch_ _cleanup_(switch_freep)

@@ -71,7 +71,7 @@ typedef struct Step {
         char *reason;   /* where mechanism is not runtime: why, and what to do; in the records also what the
                            kernel said to a step that it refused */
         int refused;    /* in the records: the errno (negative) of a refusal that the mode was entered
-                           without; 0 where the step was done */
+                           without, -ECANCELED where it was left out on request; 0 where the step was done */
         char *disturbs; /* whom the write disturbs beyond the CPUs that change, or NULL */
         char *set;      /* the set it is for, or NULL */
         char *backend;  /* the name of the backend that planned it; filled by plan_make() */

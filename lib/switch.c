@@ -18,5 +18,6 @@ void switch_free(Switch *sw) {
         free(sw->ops);
         steps_done(&sw->in_force);
         util_strv_free(sw->left_alone);
+        steps_done(&sw->left_out);
         free(sw);
 }

@@ -104,6 +104,52 @@ static void test_options(void **state) {
         assert_machine(machine, "green", "1");
 }
 
+#define FEATURES "/sys/kernel/debug/sched/features"
+
+/* What was left out on request is told, and stays left out until somebody asks for the mode without that. */
+static void test_no_disturb(void **state) {
+        static const struct {
+                const char *key, *error, *degraded; /* of the reply */
+        } table[] = {
+                { "-HRTICK", NULL, "sched_feature/HRTICK refused left out" },
+                { "HRTICK", RTISOL_ERROR_REFUSED, NULL },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_machine_ Machine *machine = machine_new();
+                _cleanup_free_ char *error = NULL, *live = NULL, *degraded = NULL, *profile = NULL;
+
+                assert_int_equal(util_asprintf(&profile,
+                                         "[sched_features]\n%s = on\n[sysctl]\nvm.stat_interval = 10\n",
+                                         table[i].key),
+                        0);
+                tree_put(machine->tree, "/etc/rtisold/profiles/feature.ini", profile);
+                tree_put(machine->tree, FEATURES, "GENTLE NO_HRTICK\n");
+                machine_start(machine);
+                error = machine_set_mode(machine, NULL, "feature", RTISOL_OPTION_NO_DISTURB, "b", 1, NULL);
+                assert_string_equal(error ?: "", table[i].error ?: "");
+                assert_int_equal(!!machine->degraded, !!table[i].degraded);
+                if (table[i].degraded && !util_startswith(machine->degraded, table[i].degraded))
+                        fail_msg("%s", machine->degraded);
+                live = machine_read(machine, FEATURES);
+                assert_string_equal(live, "GENTLE NO_HRTICK");
+                assert_machine(machine, table[i].error ? "green" : "feature", table[i].error ? "1" : "10");
+                if (table[i].error)
+                        continue;
+                tree_put(machine->tree, "/etc/rtisold/profiles/feature.ini.d/1.ini",
+                        "[sysctl]\nvm.stat_interval = 20\n");
+                (void) kill(machine->pid, SIGHUP);
+                machine_await(machine, INTERVAL, "20");
+                free(TAKE_PTR(live));
+                live = machine_read(machine, FEATURES);
+                assert_string_equal(live, "GENTLE NO_HRTICK");
+                assert_set_mode(machine, "feature");
+                machine_await(machine, FEATURES, "GENTLE HRTICK");
+                assert_set_mode(machine, "green");
+                machine_await(machine, FEATURES, "GENTLE NO_HRTICK");
+        }
+}
+
 /* No file bars the way back, and what was left out for it is told. */
 static void test_broken_green(void **state) {
         static const struct {
@@ -667,6 +713,7 @@ int main(void) {
                 cmocka_unit_test(test_switch),
                 cmocka_unit_test(test_errors),
                 cmocka_unit_test(test_options),
+                cmocka_unit_test(test_no_disturb),
                 cmocka_unit_test(test_broken_green),
                 cmocka_unit_test(test_notices),
                 cmocka_unit_test(test_restart_adopts),

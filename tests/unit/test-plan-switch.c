@@ -150,18 +150,87 @@ static void test_order_back(void **state) {
         assert_order(sw, "default tick partition slice task server irq/9 irq/10");
 }
 
-static void test_no_disturb(void **state) {
-        _cleanup_switch_ Switch *sw = NULL;
-        World world = {};
-        Plan plan = { .mode = (char *) "next" };
+/* A step that disturbs others, and what a switch makes of it and of its record. */
+typedef struct Disturbing {
+        const char *name;
+        const char *had; /* wanted of the record; NULL: none */
+        int refused;     /* of the record */
+        const char *now, *wants;
+        unsigned flags, step_flags;
+        bool op;
+        size_t left_out;
+        const char *record;  /* wanted of the record afterwards, or NULL */
+        int record_refused;  /* and of it */
+        bool left, required; /* it has STEP_LEFT; the plan is refused for it */
+} Disturbing;
 
-        add_phase(&plan.steps, "feature", PHASE_TICK, 0, "old");
-        plan.steps.items[0].disturbs = strdup("every CPU");
-        assert_int_equal(plan_switch(&plan, "green", NULL, &world, SWITCH_NO_DISTURB, &sw), 0);
+static const Disturbing disturbing[] = {
+        { "asked for", NULL, 0, "old", "new", 0, 0, true, 0, "new", 0, false, false },
+        { "left out", NULL, 0, "old", "new", SWITCH_NO_DISTURB, 0, false, 1, "new", -ECANCELED, false,
+                false },
+        { "left out, required", NULL, 0, "old", "new", SWITCH_NO_DISTURB, STEP_REQUIRED, false, 1, "new",
+                -ECANCELED, false, true },
+        { "it holds", NULL, 0, "new", "new", SWITCH_NO_DISTURB, STEP_REQUIRED, false, 0, "new", 0, false,
+                false },
+        { "reload", "new", -ECANCELED, "old", "new", SWITCH_UNASKED, 0, false, 1, "new", -ECANCELED, false,
+                false },
+        { "reload, drifted", "new", 0, "old", "new", SWITCH_UNASKED, 0, true, 0, "new", 0, false, false },
+        { "mend, drifted", "new", 0, "old", "new", SWITCH_UNASKED | SWITCH_NO_DISTURB, 0, false, 1, "new", 0,
+                false, false },
+        { "asked for later", "new", -ECANCELED, "old", "new", 0, 0, true, 0, "new", 0, false, false },
+        { "the mode before had it", "old", 0, "old", "new", SWITCH_NO_DISTURB, 0, false, 1, "new",
+                -ECANCELED, true, false },
+        { "given back", "new", 0, "new", NULL, 0, 0, true, 0, NULL, 0, false, false },
+        { "not given back", "new", 0, "new", NULL, SWITCH_NO_DISTURB, 0, false, 1, "first", -ECANCELED, true,
+                false },
+        { "nothing to give back", "new", -ECANCELED, "first", NULL, 0, 0, false, 0, NULL, 0, false, false },
+        { "an act", "1", -ECANCELED, "1", "1", 0, STEP_ACTION, true, 0, "1", 0, false, false },
+        { "an act that was done", "1", 0, "1", "1", 0, STEP_ACTION, false, 0, "1", 0, false, false },
+};
+
+static void check_disturbing(const Disturbing *row) {
+        WorldValue value = { .object = (char *) "/object", .live = (char *) row->now };
+        World world = { .values = &value, .n_values = 1 };
+        Row step = { .flags = row->step_flags };
+        Plan plan = { .mode = (char *) "next" };
+        _cleanup_switch_ Switch *sw = NULL;
+        _cleanup_steps_ Steps in_force = {};
+        const Step *record;
+
+        if (row->had) {
+                add_step(&in_force, &step, "first", NULL, row->had);
+                in_force.items[0].refused = row->refused;
+                in_force.items[0].disturbs = strdup("every CPU");
+        }
+        if (row->wants) {
+                add_step(&plan.steps, &step, "first", row->now, row->wants);
+                plan.steps.items[0].disturbs = strdup("every CPU");
+        }
+        assert_int_equal(plan_switch(&plan, "now", &in_force, &world, row->flags, &sw), 0);
+        assert_int_equal(plan_refuse_left_out(&plan, sw), 0);
         steps_done(&plan.steps);
-        assert_int_equal(sw->n_ops, 0);
-        assert_int_equal(sw->in_force.n, 0);
-        assert_int_equal(util_strv_length(sw->left_alone), 1);
+        record = steps_find(&sw->in_force, "/object");
+        if (sw->n_ops != row->op || sw->left_out.n != row->left_out || plan.n_refusals != row->required ||
+                !record != !row->record)
+                fail_msg("%s: %zu ops, %zu left out, %zu refusals, %s record", row->name, sw->n_ops,
+                        sw->left_out.n, plan.n_refusals, record ? "a" : "no");
+        if (record &&
+                (!streq(record->wanted, row->record) || !streq(record->before, "first") ||
+                        record->refused != row->record_refused ||
+                        !(record->flags & STEP_LEFT) != !row->left))
+                fail_msg(
+                        "%s: record %s, %s, %d", row->name, record->wanted, record->before, record->refused);
+        if (sw->left_out.n > 0)
+                assert_string_equal(sw->left_out.items[0].reason,
+                        "left out, because it disturbs every CPU (--no-disturb)");
+        for (size_t k = 0; k < plan.n_refusals; k++)
+                free(plan.refusals[k].what);
+        free(plan.refusals);
+}
+
+static void test_no_disturb(void **state) {
+        for (size_t i = 0; i < ARRAY_SIZE(disturbing); i++)
+                check_disturbing(&disturbing[i]);
 }
 
 int main(void) {
