@@ -91,7 +91,7 @@ int counts_parse(const char *text, Counts *ret) {
         _cleanup_free_ unsigned *cpus = NULL;
         _cleanup_counts_ Counts counts = {};
         char *state = NULL, *line;
-        size_t n;
+        size_t n = 0;
         int r;
 
         if (!copy)
