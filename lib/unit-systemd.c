@@ -299,5 +299,6 @@ int systemd_scope_start(const char *unit, const char *slice, pid_t pid) {
                 sd_bus_message_unref(message);
                 return r;
         }
-        return manager_run_job(bus, message);
+        r = manager_run_job(bus, message);
+        return r < 0 ? r : 0;
 }
