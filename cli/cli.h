@@ -45,6 +45,7 @@ typedef enum CliOption {
         OPTION_COMPARE = 1 << 22,
         OPTION_SVG = 1 << 23,
         OPTION_QUIET = 1 << 24,
+        OPTION_SECONDS = 1 << 25,
 } CliOption;
 
 struct Verb;
@@ -62,6 +63,7 @@ typedef struct Cli {
         /* Of measure; each is the option's argument, or NULL. */
         const char *cpus, *frequency, *interval, *duration, *loops, *tolerance, *priority, *load, *threads,
                 *compare, *svg;
+        const char *seconds; /* of explain */
         bool colour; /* standard output is a terminal that wants colours */
         bool help, version;
 } Cli;
@@ -78,6 +80,7 @@ typedef struct Verb {
 
 int verb_cpus(Cli *cli);
 int verb_doctor(Cli *cli);
+int verb_explain(Cli *cli);
 int verb_measure(Cli *cli);
 int verb_mode(Cli *cli);
 int verb_plan(Cli *cli);

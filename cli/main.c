@@ -34,6 +34,12 @@ static const Verb verbs[] = {
                 verb_measure },
         { "doctor", "", 0, 0, OPTION_JSON | OPTION_ROOT, "show which mechanisms this kernel has", NULL,
                 verb_doctor },
+        { "explain", "", 0, 0, OPTION_JSON | OPTION_VERBOSE | OPTION_CPU | OPTION_SECONDS,
+                "name what takes isolated CPUs away from their work",
+                "The kernel's own events are recorded for a while, so it takes root.  Switching them on and "
+                "off\n"
+                "interrupts every CPU for a moment.",
+                verb_explain },
         { "cpus", "EXPRESSION", 1, 1, OPTION_JSON | OPTION_ROOT, "print the CPUs that an expression names",
                 "Terms are separated by commas and read from left to right; ^TERM takes away:\n"
                 "  0-3 0-31:2/8 N all online node:0 package:0 core:2 llc:0 siblings:4-7 set:rt auto auto:2",

@@ -48,6 +48,8 @@ static const struct OptionInfo {
         { OPTION_COMPARE, 0, "compare", "MODE,MODE", "measure in both modes and go back", VALUE(compare) },
         { OPTION_SVG, 0, "svg", "FILE", "draw it, too", VALUE(svg) },
         { OPTION_QUIET, 'q', "quiet", NULL, "print only the end" },
+        { OPTION_SECONDS, 0, "seconds", "N", "watch for that long (10 seconds unless given)",
+                VALUE(seconds) },
         { OPTION_HOST, 'H', "host", "HOST", "run the verb there, over ssh", VALUE(host) },
 };
 
