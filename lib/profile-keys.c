@@ -4,6 +4,11 @@
 const SectionRow *keys_section(const KeyTable *table, const char *section, const char **ret_name) {
         size_t n = strcspn(section, " ");
 
+        for (const SectionRow *row = table->sections; row < table->sections + table->n; row++)
+                if (streq(row->name, section)) {
+                        *ret_name = "";
+                        return row;
+                }
         FOREACH_ITEM (row, table->sections, table->n)
                 if (strlen(row->name) == n && strncmp(row->name, section, n) == 0) {
                         *ret_name = section[n] ? section + n + 1 : "";
@@ -23,11 +28,13 @@ static int unknown_section(const KeyTable *table, const ProfileLine *line, Profi
         _cleanup_free_ const char **words = calloc(table->n + 1, sizeof(char *));
         _cleanup_free_ char *word = strndup(line->section, strcspn(line->section, " ")), *near = NULL;
         _cleanup_free_ char *list = NULL;
+        size_t n = 0;
 
         if (!words || !word)
                 return -ENOMEM;
         for (size_t i = 0; i < table->n; i++)
-                words[i] = table->sections[i].name;
+                if (!strchr(table->sections[i].name, ' ')) /* a special case of another */
+                        words[n++] = table->sections[i].name;
         if (value_suggest(word, words, &near) < 0 || value_join_words(words, " and ", &list) < 0)
                 return -ENOMEM;
         return profile_errors_add_line(

@@ -227,6 +227,52 @@ _printf_(6, 0) static int errors_vadd(ProfileErrors *errors, const char *file, u
         return 0;
 }
 
+static int lines_add_copy(ProfileLines *lines, const ProfileLine *line, const char *section) {
+        return profile_lines_add(
+                lines, section, line->key, line->value, line->source.file, line->source.line);
+}
+
+/* The keys of every set that one lacks; first and n are its own lines. */
+static int inherit_keys(const ProfileLines *from, const ProfileLine *first, size_t n, ProfileLines *lines) {
+        for (const ProfileLine *line = from->items; line < from->items + from->n; line++) {
+                bool own = false;
+                int r;
+
+                if (!line->key || !streq(line->section, PROFILE_EVERY_SET))
+                        continue;
+                for (size_t i = 0; !own && i < n; i++)
+                        own = first[i].key && streq(first[i].key, line->key);
+                r = own ? 0 : lines_add_copy(lines, line, first->section);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int profile_lines_inherit(ProfileLines *lines) {
+        _cleanup_profile_lines_ ProfileLines all = {};
+        size_t n = 0;
+
+        for (size_t i = 0; i < lines->n; i += n) {
+                const ProfileLine *first = &lines->items[i];
+                int r = 0;
+
+                for (n = 0; i + n < lines->n && streq(first[n].section, first->section); n++) {
+                        r = lines_add_copy(&all, &first[n], first->section);
+                        if (r < 0)
+                                return r;
+                }
+                if (util_startswith(first->section, "cpuset ") && !streq(first->section, PROFILE_EVERY_SET))
+                        r = inherit_keys(lines, first, n, &all);
+                if (r < 0)
+                        return r;
+        }
+        profile_lines_done(lines);
+        *lines = all;
+        all = (ProfileLines){};
+        return 0;
+}
+
 int profile_errors_add(ProfileErrors *errors, const char *file, unsigned line, const char *section,
         const char *key, const char *format, ...) {
         va_list ap;

@@ -34,6 +34,11 @@ typedef bool (*ProfileNeeded)(const char *section, const char *key);
  * is an error where nothing came before).  Sections come in the order of their first lines. */
 int profile_lines_merge(ProfileLines *lines, ProfileNeeded needed, ProfileErrors *errors);
 
+/* The section of what every set has unless it says otherwise. */
+#define PROFILE_EVERY_SET "cpuset *"
+/* Gives the sections of sets, in merged lines, the keys of that section which they lack. */
+int profile_lines_inherit(ProfileLines *lines);
+
 /* Records an error; section and key may be NULL.  Far more of them than anybody reads are counted no
  * further. */
 int profile_errors_add(ProfileErrors *errors, const char *file, unsigned line, const char *section,

@@ -197,6 +197,8 @@ static int make_profile(Loader *loader, const char *name, Profile **ret) {
         if (r == 0)
                 r = profile_lines_merge(&loader->lines, profile_needs_key, &loader->errors);
         if (r == 0)
+                r = profile_lines_inherit(&loader->lines);
+        if (r == 0)
                 r = keys_apply(&profile_keys, &loader->lines, profile);
         if (r == 0)
                 r = profile_check_rules(profile, &loader->lines, &loader->errors);

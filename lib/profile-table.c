@@ -44,6 +44,18 @@ static const KeyRow cpuset_rows[] = {
         { "smt", value_parse_choice, FIELD(ProfileSet, smt), .words = smts },
 };
 
+/* What sets have unless they say otherwise.  Its lines go to the sets' own before values are taken from them. */
+static const KeyRow every_set_rows[] = {
+        { "partition", value_parse_choice, KEY_NO_FIELD, .words = partitions },
+        { "mems", value_parse_mems, KEY_NO_FIELD },
+        { "nohz", value_parse_choice, KEY_NO_FIELD, .words = ticks },
+        { "rt_push_pull", value_parse_switch, KEY_NO_FIELD, .words = on_off },
+        { "rt_throttling", value_parse_switch, KEY_NO_FIELD, .words = on_off },
+        { "max_cstate", value_parse_cstate, KEY_NO_FIELD },
+        { "governor", value_parse_governor, KEY_NO_FIELD },
+        { "smt", value_parse_choice, KEY_NO_FIELD, .words = smts },
+};
+
 static const KeyRow tick_rows[] = {
         { "skew_tick", value_parse_switch, FIELD(Profile, skew_tick), .words = on_off },
 };
@@ -147,6 +159,7 @@ static const SectionRow section_rows[] = {
         { "profile", NULL, FIELDS(profile_rows) },
         { "cpuset", value_check_set_name, FIELDS(cpuset_rows), NULL, ARRAY(sets, n_sets, ProfileSet),
                 init_set },
+        { PROFILE_EVERY_SET, NULL, FIELDS(every_set_rows) },
         { "tick", NULL, FIELDS(tick_rows) },
         { "sched_features", NULL, NULL, 0, check_feature, ARRAY(features, n_features, ProfileSetting) },
         { "keep_off_sets", NULL, FIELDS(keep_off_rows) },

@@ -304,6 +304,33 @@ static void test_settings(void **state) {
         CHECK(table);
 }
 
+/* What every set has, and the last word that its own section has. */
+static void test_every_set(void **state) {
+        static const Case table[] = {
+                { "[cpuset *]\nnohz = full\ngovernor = performance\n[cpuset a]\ncpus = 1\n[cpuset b]\ncpus "
+                  "= 2\n"
+                  "nohz = off\n",
+                        "[cpuset *]\nnohz = full\ngovernor = performance\n\n"
+                        "[cpuset a]\ncpus = 1\nnohz = full\ngovernor = performance\n\n"
+                        "[cpuset b]\ncpus = 2\nnohz = off\ngovernor = performance\n" },
+                { SET "[cpuset *]\nsmt = include\n[cpuset *]\nsmt =\n", SET },
+                { SET "nohz = off\nnohz =\n[cpuset *]\nnohz = idle\n",
+                        SET "nohz = idle\n\n[cpuset *]\nnohz = idle\n" },
+                { "[cpuset *]\nnohz = idle\n", "[cpuset *]\nnohz = idle\n" },
+                { "[cpuset *]\ncpus = 1\nnohz = never\n",
+                        X ":2: cpuset *: cpus: there is no such key; keys of [cpuset *] are partition, "
+                          "mems, nohz, "
+                          "rt_push_pull, rt_throttling, max_cstate, governor and smt\n" X
+                          ":3: cpuset *: nohz: \"never\" is not allowed; write off, idle or full" },
+                { "[irq *]\nmatch = x\ncpus = 1\n",
+                        X
+                        ":1: irq *: \"*\" is no name; write letters, digits, and _ . @ -, 32 characters at "
+                        "most" },
+        };
+
+        CHECK(table);
+}
+
 static void test_rules(void **state) {
         static const Case table[] = {
                 { "[cpuset rt]\nnohz = off\n",
@@ -493,6 +520,7 @@ int main(void) {
                 cmocka_unit_test(test_values),
                 cmocka_unit_test(test_cpus),
                 cmocka_unit_test(test_settings),
+                cmocka_unit_test(test_every_set),
                 cmocka_unit_test(test_rules),
                 cmocka_unit_test(test_long),
                 cmocka_unit_test(test_fields),
