@@ -87,12 +87,42 @@ static json_t *interrupts_record(const StatusInput *input, const CpuList *cpus) 
         return json_real(sum);
 }
 
+static json_t *stolen_record(const StatusInput *input, const CpuList *cpus) {
+        double stolen = input->audit->after.n == 0
+                ? -1
+                : noise_counters_stolen(&input->audit->noise_before, &input->audit->noise_after, cpus);
+
+        return stolen < 0 ? json_null() : json_real(stolen);
+}
+
+/* The longest that a task of the set ever waited for its CPU, where the kernel keeps that. */
+static json_t *worst_record(const StatusInput *input, const AuditSet *set) {
+        _cleanup_free_ char *kept = machine_text(input->machine, "/proc/sys/kernel/sched_schedstats");
+        const World *world = input->audit->world;
+        uint64_t worst = 0, ns;
+        bool known = false;
+
+        if (!kept || !streq(kept, "1") || input->audit->after.n == 0)
+                return json_null();
+        for (size_t i = 0; i < world->n_tasks; i++) {
+                const WorldTask *task = &world->tasks[i];
+
+                if (task->kernel || !cpulist_is_subset(&task->live, &set->members) ||
+                        noise_counters_worst_wait(input->machine->kfs, task->tid, &ns) < 0)
+                        continue;
+                known = true;
+                if (ns > worst)
+                        worst = ns;
+        }
+        return known ? json_real((double) worst / 1e3) : json_null();
+}
+
 static json_t *set_record(const StatusInput *input, const AuditSet *set) {
         const Machine *machine = input->machine;
 
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "name",
-                record_text(set->name), "cpus", record_text(set->cpus), "slice", record_text(set->slice),
-                "partition", record_text(set->partition), "partition_reason",
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}",
+                "name", record_text(set->name), "cpus", record_text(set->cpus), "slice",
+                record_text(set->slice), "partition", record_text(set->partition), "partition_reason",
                 record_text(set->partition_reason ?: ""), "nohz",
                 mechanism_record(set->nohz_wanted, set->nohz_live, set->nohz_state), "rt_push_pull",
                 mechanism_record(set->push_pull_wanted, set->push_pull_live, set->push_pull_state), "nodes",
@@ -100,7 +130,8 @@ static json_t *set_record(const StatusInput *input, const AuditSet *set) {
                 throttling_record(machine, &set->members), "idle",
                 status_idle_record(machine, cpulist_next(&set->members, -1)), "count",
                 (json_int_t) cpulist_count(&set->members), "busy", busy_record(input, &set->members),
-                "irqs_per_second", interrupts_record(input, &set->members));
+                "irqs_per_second", interrupts_record(input, &set->members), "stolen_us_per_second",
+                stolen_record(input, &set->members), "worst_us", worst_record(input, set));
 }
 
 /* What people call the object: an interrupt has a number that says nothing. */

@@ -190,6 +190,15 @@ static void print_machine(const Output *out) {
         putchar('\n');
 }
 
+/* A number and its unit, or what null is shown as. */
+static json_t *unit_text(const json_t *set, const char *key, const char *unit) {
+        const json_t *value = json_object_get(set, key);
+        char text[64];
+
+        (void) snprintf(text, sizeof(text), "%.0f %s", json_number_value(value), unit);
+        return json_is_number(value) ? json_string(text) : json_null();
+}
+
 /* The set's row: what is nested or has a unit is put into words. */
 static json_t *set_row(const json_t *set) {
         const json_t *nohz = json_object_get(set, "nohz"), *busy = json_object_get(set, "busy");
@@ -210,7 +219,10 @@ static json_t *set_row(const json_t *set) {
                 (long long) json_integer_value(busy),
                 (long long) json_integer_value(json_object_get(set, "count")));
         if (json_object_set_new(row, "tick", json_string(record_get(nohz, "live"))) < 0 ||
-                json_object_set_new(row, "busy_text", json_string(text)) < 0) {
+                json_object_set_new(row, "busy_text", json_string(text)) < 0 ||
+                json_object_set_new(row, "stolen_text", unit_text(set, "stolen_us_per_second", "us/s")) <
+                        0 ||
+                json_object_set_new(row, "worst_text", unit_text(set, "worst_us", "us")) < 0) {
                 json_decref(row);
                 return NULL;
         }
@@ -228,8 +240,8 @@ static int print_sets(const Output *out) {
                 { "IDLE", "idle" },
                 { "BUSY", "busy_text", COLUMN_RIGHT },
                 { "IRQ/s", "irqs_per_second", COLUMN_RIGHT },
-                { "STOLEN", "stolen_us_per_second", COLUMN_RIGHT },
-                { "WORST", "worst_us", COLUMN_RIGHT },
+                { "STOLEN", "stolen_text", COLUMN_RIGHT },
+                { "WORST", "worst_text", COLUMN_RIGHT },
         };
         _cleanup_record_ json_t *rows = json_array();
         const json_t *set;

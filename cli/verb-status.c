@@ -113,6 +113,8 @@ static json_t *lasting_part(const json_t *record) {
         json_array_foreach(json_object_get(part, "sets"), i, set) {
                 (void) json_object_del(set, "busy");
                 (void) json_object_del(set, "irqs_per_second");
+                (void) json_object_del(set, "stolen_us_per_second");
+                (void) json_object_del(set, "worst_us");
         }
         return part;
 }

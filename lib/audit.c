@@ -50,6 +50,8 @@ void audit_free(Audit *audit) {
         audit_facts_free(audit->facts);
         sample_done(&audit->before);
         sample_done(&audit->after);
+        noise_counters_done(&audit->noise_before);
+        noise_counters_done(&audit->noise_after);
         counts_done(&audit->began);
         counts_done(&audit->softirqs_began);
         counts_done(&audit->softirqs);
@@ -278,12 +280,14 @@ int audit_look(Kfs *kfs, const AuditInput *input, Audit **ret) {
                 return -ENOMEM;
         audit->profile = input->profile;
         r = input->look_msec > 0 ? sample_take(kfs, &audit->before) : 0;
+        r = r ?: (input->look_msec > 0 ? noise_counters_take(kfs, &audit->noise_before) : 0);
         r = r ?: audit_compare(kfs, input->in_force, input->mode, audit);
         r = r ?: audit_counts(kfs, audit);
         r = r ?: audit_facts_read(kfs, audit, &audit->facts);
         if (r == 0 && input->look_msec > 0) {
                 sleep_until(looked + input->look_msec * UINT64_C(1000));
                 r = sample_take(kfs, &audit->after);
+                r = r ?: noise_counters_take(kfs, &audit->noise_after);
                 r = r ?: audit_facts_again(kfs, audit, audit->facts);
         }
         r = r ?: audit_find(audit);

@@ -3,6 +3,7 @@
 
 #include "apply.h"
 #include "counts.h"
+#include "noise-counters.h"
 #include "profile.h"
 #include "sample.h"
 #include "state.h"
@@ -46,9 +47,10 @@ typedef struct Audit {
         CpuList isolated, housekeeping;
         size_t n_drifted, n_boot, n_unsupported, n_refused;
         char *mode;
-        const Profile *profile;       /* as applied; borrowed, NULL where not known */
-        struct AuditFacts *facts;     /* what the findings are made of; NULL after audit_make() */
-        Sample before, after;         /* the two looks; empty where there was but one */
+        const Profile *profile;                  /* as applied; borrowed, NULL where not known */
+        struct AuditFacts *facts;                /* what the findings are made of; NULL after audit_make() */
+        Sample before, after;                    /* the two looks; empty where there was but one */
+        NoiseCounters noise_before, noise_after; /* the same of what was taken from CPUs */
         Counts began, softirqs_began; /* the counters when the mode began; empty where not known */
         Counts softirqs;
         char **unseen; /* what this user, or anybody on this machine, cannot see: a sentence each */
