@@ -46,6 +46,10 @@ typedef enum CliOption {
         OPTION_SVG = 1 << 23,
         OPTION_QUIET = 1 << 24,
         OPTION_SECONDS = 1 << 25,
+        OPTION_MODE = 1 << 26,
+        OPTION_SET = 1 << 27,
+        OPTION_INSTALL = 1 << 28,
+        OPTION_REMOVE = 1 << 29,
 } CliOption;
 
 struct Verb;
@@ -58,13 +62,15 @@ typedef struct Cli {
         unsigned options;    /* CliOption bits that were given */
         const char *root;    /* or NULL: the live machine */
         const char *cpu;     /* --cpu */
-        const char *host;    /* -H, or NULL */
+        const char *mode;    /* --mode, or NULL: the one in force */
+        const char *set;     /* --set, or NULL */
+        char **hosts;        /* -H, each one; NULL: this machine */
         const char *confirm; /* seconds */
         /* Of measure; each is the option's argument, or NULL. */
         const char *cpus, *frequency, *interval, *duration, *loops, *tolerance, *priority, *load, *threads,
                 *compare, *svg;
         const char *seconds; /* of explain */
-        bool colour; /* standard output is a terminal that wants colours */
+        bool colour;         /* standard output is a terminal that wants colours */
         bool help, version;
 } Cli;
 
@@ -76,15 +82,18 @@ typedef struct Verb {
         const char *summary;  /* one line, for --help */
         const char *details;  /* more of it, or NULL */
         int (*run)(Cli *cli); /* an Exit, or a negative errno that was not yet told */
+        int failed;           /* what it exits with where not even its words are right; 0: EXIT_USAGE */
 } Verb;
 
 int verb_cpus(Cli *cli);
 int verb_doctor(Cli *cli);
 int verb_explain(Cli *cli);
 int verb_measure(Cli *cli);
+int verb_kernel_args(Cli *cli);
 int verb_mode(Cli *cli);
 int verb_plan(Cli *cli);
 int verb_profile(Cli *cli);
+int verb_run(Cli *cli);
 int verb_status(Cli *cli);
 
 static inline bool cli_has(const Cli *cli, CliOption option) {

@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "config.h"
 #include "options.h"
+#include "remote-many.h"
 #include "remote.h"
 
 static const Verb verbs[] = {
@@ -44,6 +45,18 @@ static const Verb verbs[] = {
                 "Terms are separated by commas and read from left to right; ^TERM takes away:\n"
                 "  0-3 0-31:2/8 N all online node:0 package:0 core:2 llc:0 siblings:4-7 set:rt auto auto:2",
                 verb_cpus },
+        { "kernel-args", "[NAME]", 0, 1, OPTION_JSON | OPTION_ROOT | OPTION_INSTALL | OPTION_REMOVE,
+                "print the kernel command line that a profile needs",
+                "Without NAME it is the mode in force.  Only what cannot be switched while this kernel runs "
+                "is\n"
+                "printed; what contradicts it on the running command line is refused.",
+                verb_kernel_args },
+        { "run", "-- COMMAND [ARGUMENT...]", 1, -1, OPTION_MODE | OPTION_SET,
+                "run a command in a set, in a mode that lasts as long as it",
+                "The mode before is in force again once the last command that asked for one is over.  "
+                "Signals\n"
+                "are passed on, and so is the exit code; 125 to 127 are rtisoctl's own failures.",
+                verb_run, 125 },
 };
 
 static const Verb *verb_find(const char *name) {
@@ -58,11 +71,11 @@ static void print_help(void) {
                "Isolate CPUs for real-time work on a running machine, and give them back.\n\n"
                "Verbs:\n");
         for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-                printf("  %-8s %-33s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
+                printf("  %-11s %-32s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
         printf("\nOptions of every verb:\n"
                "  -h --help                   this, or the help of a verb\n"
                "     --version                print the version\n"
-               "  -H --host HOST              run the verb there, over ssh\n"
+               "  -H --host HOST              run the verb there, over ssh; several: a line each\n"
                "\nrtisoctl VERB --help tells the options of a verb.\n"
                "\nExit codes: 0 every required part holds, 1 refused or failed before the first write, 2 "
                "usage or a\n"
@@ -108,6 +121,18 @@ static int check_arguments(const Cli *cli) {
         return options_check(cli->options, verb->options | OPTION_HOST, verb->name);
 }
 
+/* Scripts tell the failure of a verb that passes an exit code on from that exit code: also where its options are
+ * wrong, and it was not looked at yet. */
+static int wrong_options(char **argv) {
+        for (char **word = argv + 1; *word; word++) {
+                const Verb *verb = verb_find(*word);
+
+                if (verb)
+                        return verb->failed ?: EXIT_USAGE;
+        }
+        return EXIT_USAGE;
+}
+
 static bool wants_colour(void) {
         const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
@@ -130,37 +155,46 @@ static int run_verb(Cli *cli) {
         return r;
 }
 
-int main(int argc, char **argv) {
-        Cli cli = { .colour = wants_colour() };
-        int r;
+static int run_main(int argc, char **argv, Cli *cli) {
+        int r = options_parse(argc, argv, cli);
 
-        (void) setlocale(LC_ALL, "");
-        r = options_parse(argc, argv, &cli);
         if (r != EXIT_HOLDS)
-                return r;
-        if (cli.version) {
+                return wrong_options(argv);
+        if (cli->version) {
                 printf("rtisoctl %s\n", RTISOLD_VERSION);
                 return EXIT_HOLDS;
         }
-        if (cli.n_arguments == 0) {
-                if (cli.help) {
+        if (cli->n_arguments == 0) {
+                if (cli->help) {
                         print_help();
                         return EXIT_HOLDS;
                 }
                 cli_error("a verb is missing; rtisoctl --help lists them");
                 return EXIT_USAGE;
         }
-        cli.verb = verb_find(cli.arguments[0]);
-        if (!cli.verb)
-                return usage_verb(cli.arguments[0]);
-        cli.arguments++;
-        cli.n_arguments--;
-        if (cli.help) {
-                print_verb_help(cli.verb);
+        cli->verb = verb_find(cli->arguments[0]);
+        if (!cli->verb)
+                return usage_verb(cli->arguments[0]);
+        cli->arguments++;
+        cli->n_arguments--;
+        if (cli->help) {
+                print_verb_help(cli->verb);
                 return EXIT_HOLDS;
         }
-        r = check_arguments(&cli);
+        r = check_arguments(cli);
         if (r != EXIT_HOLDS)
-                return r;
-        return cli.host ? remote_run(&cli) : run_verb(&cli);
+                return cli->verb->failed ?: r;
+        if (util_strv_length(cli->hosts) > 1)
+                return remote_run_many(cli);
+        return cli->hosts ? remote_run(cli) : run_verb(cli);
+}
+
+int main(int argc, char **argv) {
+        Cli cli = { .colour = wants_colour() };
+        int r;
+
+        (void) setlocale(LC_ALL, "");
+        r = run_main(argc, argv, &cli);
+        util_strv_free(cli.hosts);
+        return r;
 }

@@ -50,7 +50,12 @@ static const struct OptionInfo {
         { OPTION_QUIET, 'q', "quiet", NULL, "print only the end" },
         { OPTION_SECONDS, 0, "seconds", "N", "watch for that long (10 seconds unless given)",
                 VALUE(seconds) },
-        { OPTION_HOST, 'H', "host", "HOST", "run the verb there, over ssh", VALUE(host) },
+        { OPTION_MODE, 0, "mode", "NAME", "enter this mode first", VALUE(mode) },
+        { OPTION_SET, 0, "set", "SET", "run in this set, where the mode has several", VALUE(set) },
+        { OPTION_INSTALL, 0, "install", NULL, "put it on the command line of the next boot" },
+        { OPTION_REMOVE, 0, "remove", NULL, "take off the command line what --install put there" },
+        { OPTION_HOST, 'H', "host", "HOST", "run the verb there, over ssh; several: a line each",
+                VALUE(hosts) },
 };
 
 static const struct OptionInfo *option_find(unsigned bit) {
@@ -111,6 +116,8 @@ int options_to_words(const Cli *cli, char ***ret) {
 
 static int take_option(const struct OptionInfo *info, const char *argument, Cli *cli) {
         cli->options |= info->bit;
+        if (info->bit == OPTION_HOST)
+                return util_strv_push(&cli->hosts, argument) < 0 ? EXIT_REFUSED : EXIT_HOLDS;
         if (info->argument)
                 *(const char **) ((char *) cli + info->value) = argument;
         return EXIT_HOLDS;

@@ -43,19 +43,29 @@ int remote_command(const Cli *cli, char **ret) {
         return r ?: util_strv_join(words, " ", ret);
 }
 
+/* ssh would take it for an option. */
+bool remote_is_host(const char *host) {
+        if (*host && *host != '-')
+                return true;
+        cli_error("\"%s\" is no name of a host", host);
+        return false;
+}
+
 int remote_run(const Cli *cli) {
+        /* A command gets a terminal where there is one: it is what passes signals on, too. */
+        bool terminal = cli->verb->failed && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
         _cleanup_free_ char *line = NULL;
 
-        /* ssh would take it for an option. */
-        if (*cli->host == '-' || !*cli->host) {
-                cli_error("\"%s\" is no name of a host", cli->host);
+        if (!remote_is_host(cli->hosts[0]))
                 return EXIT_USAGE;
-        }
         if (remote_command(cli, &line) < 0) {
                 cli_error("out of memory");
                 return EXIT_REFUSED;
         }
-        (void) execlp("ssh", "ssh", "--", cli->host, line, NULL);
+        if (terminal)
+                (void) execlp("ssh", "ssh", "-t", "--", cli->hosts[0], line, NULL);
+        else
+                (void) execlp("ssh", "ssh", "--", cli->hosts[0], line, NULL);
         cli_error("ssh cannot be started: %s", strerror(errno));
         return EXIT_NOT_REACHED;
 }

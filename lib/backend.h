@@ -121,3 +121,7 @@ const ProfileSet *backend_set_of(const PlanInput *input, unsigned cpu);
  * not. */
 int mechanisms_add_file(Mechanisms *mechanisms, Kfs *kfs, const char *name, const char *file,
         Mechanism missing, const char *advice);
+/* Adds one that only the kernel command line gives: where the kernel was booted with one of the keys (NULL at the end),
+ * that word is its file and there is nothing to advise.  A flag (may be NULL) must be among those of the value. */
+int mechanisms_add_boot(Mechanisms *mechanisms, Kfs *kfs, const char *name, const char *const *keys,
+        const char *flag, const char *file, const char *advice);

@@ -34,7 +34,8 @@ static int irq_probe(Kfs *kfs, Mechanisms *mechanisms) {
         r = mechanisms_add_file(mechanisms, kfs, "irqs", DEFAULT_AFFINITY, MECHANISM_ABSENT,
                 "this kernel has one CPU, or /proc is not mounted");
         r = r
-                ?: mechanisms_add(mechanisms, "managed irqs", MECHANISM_BOOT, "isolcpus=managed_irq,",
+                ?: mechanisms_add_boot(mechanisms, kfs, "managed irqs",
+                           (const char *const[]){ "isolcpus", NULL }, "managed_irq", "isolcpus=managed_irq,",
                            "interrupts that the kernel spreads by itself (NVMe queues) stay off the sets "
                            "only with "
                            "isolcpus=managed_irq,CPULIST on the kernel command line");

@@ -15,7 +15,8 @@ static int kthread_probe(Kfs *kfs, Mechanisms *mechanisms) {
 
         r = mechanisms_add(mechanisms, "kthreads", MECHANISM_RUNTIME, "sched_setaffinity(2)", "");
         return r
-                ?: mechanisms_add(mechanisms, "rcu offload", MECHANISM_BOOT, "rcu_nocbs=",
+                ?: mechanisms_add_boot(mechanisms, kfs, "rcu offload",
+                           (const char *const[]){ "rcu_nocbs", "nohz_full", NULL }, NULL, "rcu_nocbs=",
                            "RCU callbacks leave the sets' CPUs only with rcu_nocbs=CPULIST or "
                            "nohz_full=CPULIST on the kernel command line; their threads (rcuo*) are kept "
                            "off the sets at run time");

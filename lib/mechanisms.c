@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "backend.h"
+#include "cmdline.h"
 
 static void mechanism_info_done(MechanismInfo *info) {
         free(info->name);
@@ -45,4 +46,22 @@ int mechanisms_add_file(Mechanisms *mechanisms, Kfs *kfs, const char *name, cons
         if (r < 0)
                 return mechanisms_add(mechanisms, name, missing, file, advice);
         return mechanisms_add(mechanisms, name, MECHANISM_RUNTIME, file, "");
+}
+
+int mechanisms_add_boot(Mechanisms *mechanisms, Kfs *kfs, const char *name, const char *const *keys,
+        const char *flag, const char *file, const char *advice) {
+        _cleanup_free_ char *cmdline = NULL;
+        int r = kfs_read(kfs, "/proc/cmdline", &cmdline);
+
+        if (r == -ENOMEM)
+                return r;
+        for (; *keys; keys++) {
+                _cleanup_free_ char *value = NULL, *word = NULL;
+
+                if (cmdline_get(cmdline, *keys, &value) < 0 || (flag && !strstr(value, flag)))
+                        continue;
+                r = util_asprintf(&word, "%s=%s", *keys, value);
+                return r ?: mechanisms_add(mechanisms, name, MECHANISM_BOOT, word, "");
+        }
+        return mechanisms_add(mechanisms, name, MECHANISM_BOOT, file, advice);
 }

@@ -50,6 +50,13 @@ static bool has_word(const char *text, const char *word) {
         return text && util_strv_split(text, " \t\n", &words) >= 0 && util_strv_contains(words, word);
 }
 
+static int probe_skew(Kfs *kfs, Mechanisms *mechanisms) {
+        if (kfs_exists(kfs, SKEW_TICK))
+                return mechanisms_add_file(mechanisms, kfs, "skew_tick", SKEW_TICK, MECHANISM_BOOT, "");
+        return mechanisms_add_boot(mechanisms, kfs, "skew_tick", (const char *const[]){ "skew_tick", NULL },
+                NULL, SKEW_TICK, "skew_tick=1 on the kernel command line, or " PATCH);
+}
+
 static int tick_probe(Kfs *kfs, Mechanisms *mechanisms) {
         _cleanup_free_ char *features = NULL;
         int r;
@@ -57,13 +64,13 @@ static int tick_probe(Kfs *kfs, Mechanisms *mechanisms) {
         r = kfs_read(kfs, CGROUP_FEATURES, &features);
         if (r == -ENOMEM)
                 return r;
-        r = mechanisms_add_file(mechanisms, kfs, "skew_tick", SKEW_TICK, MECHANISM_BOOT,
-                "skew_tick=1 on the kernel command line, or " PATCH);
+        r = probe_skew(kfs, mechanisms);
         if (r < 0)
                 return r;
         r = has_word(features, NOHZ_FEATURE)
                 ? mechanisms_add(mechanisms, "nohz", MECHANISM_RUNTIME, "cpuset.cpus.nohz", "")
-                : mechanisms_add(mechanisms, "nohz", MECHANISM_BOOT, "cpuset.cpus.nohz",
+                : mechanisms_add_boot(mechanisms, kfs, "nohz",
+                          (const char *const[]){ "nohz_full", "nohz", NULL }, NULL, "cpuset.cpus.nohz",
                           "nohz_full=CPULIST or nohz=off on the kernel command line, or " PATCH);
         if (r < 0)
                 return r;

@@ -216,6 +216,47 @@ static int slice_start_transient(sd_bus *bus, const char *unit, const CpuList *c
         return manager_run_job(bus, message);
 }
 
+static int append_scope(sd_bus_message *message, const char *slice, const char *description, unsigned pid) {
+        int r = sd_bus_message_open_container(message, 'a', "(sv)");
+
+        if (r >= 0)
+                r = sd_bus_message_append(message, "(sv)", "Slice", "s", slice);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "(sv)", "Description", "s", description);
+        /* A scope that failed (out of memory) is not kept: it would keep its slice. */
+        if (r >= 0)
+                r = sd_bus_message_append(message, "(sv)", "CollectMode", "s", "inactive-or-failed");
+        if (r >= 0)
+                r = sd_bus_message_append(message, "(sv)", "PIDs", "au", 1, pid);
+        return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+int systemd_scope_start(const char *unit, const char *slice, const char *description, unsigned pid) {
+        _cleanup_bus_ sd_bus *bus = NULL;
+        sd_bus_message *message = NULL;
+        int r = manager_open(&bus);
+
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(
+                        bus, &message, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "StartTransientUnit");
+        if (r < 0)
+                return r;
+        /* Others than root are asked for a password where there is somebody to type it. */
+        r = sd_bus_message_set_allow_interactive_authorization(message, true);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "ss", unit, "fail");
+        if (r >= 0)
+                r = append_scope(message, slice, description, pid);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "a(sa(sv))", 0);
+        if (r < 0) {
+                sd_bus_message_unref(message);
+                return r;
+        }
+        r = manager_run_job(bus, message);
+        return r < 0 ? r : 0;
+}
+
 static int slice_set_properties(sd_bus *bus, const char *unit, const CpuList *cpus, const CpuList *mems) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
@@ -281,24 +322,4 @@ int systemd_slice_set_partition(const char *unit, const char *partition) {
         r = sd_bus_call_method(bus, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "SetUnitProperties", &error,
                 NULL, "sba(sv)", unit, 1, 1, "CPUSetPartition", "s", partition);
         return r < 0 ? error_to_errno(&error, r) : manager_settle(bus);
-}
-
-int systemd_scope_start(const char *unit, const char *slice, pid_t pid) {
-        sd_bus_message *message = NULL;
-        _cleanup_bus_ sd_bus *bus = NULL;
-        int r = manager_open(&bus);
-
-        if (r >= 0)
-                r = sd_bus_message_new_method_call(
-                        bus, &message, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "StartTransientUnit");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append(message, "ssa(sv)a(sa(sv))", unit, "fail", 3, "PIDs", "au", 1,
-                (uint32_t) pid, "Slice", "s", slice, "CollectMode", "s", "inactive-or-failed", 0);
-        if (r < 0) {
-                sd_bus_message_unref(message);
-                return r;
-        }
-        r = manager_run_job(bus, message);
-        return r < 0 ? r : 0;
 }

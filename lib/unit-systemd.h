@@ -13,9 +13,9 @@ int systemd_slice_set(const char *unit, const CpuList *cpus, const CpuList *mems
 /* Stops a slice, and with it whatever has been started in it. */
 int systemd_slice_stop(const char *unit);
 
+/* Puts a process that runs into a scope of its own in a slice; the scope goes when the last process of it does. */
+int systemd_scope_start(const char *unit, const char *slice, const char *description, unsigned pid);
+
 /* CPUSetPartition=; -ENOENT where systemd does not know it or the slice is not there. */
 int systemd_slice_get_partition(const char *unit, char **ret);
 int systemd_slice_set_partition(const char *unit, const char *partition);
-
-/* Puts a process of the caller's into a scope of its own in a slice; the scope goes when the process does. */
-int systemd_scope_start(const char *unit, const char *slice, pid_t pid);

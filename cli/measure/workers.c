@@ -70,7 +70,7 @@ static int enter_scope(const char *set, pid_t pid) {
         int r = util_asprintf(&unit, "rtisol-measure-%d.scope", (int) pid);
 
         r = r ?: cpuset_unit(set, &slice);
-        return r ?: systemd_scope_start(unit, slice, pid);
+        return r ?: systemd_scope_start(unit, slice, "rtisoctl measure", (unsigned) pid);
 }
 
 static int enter_set(Kfs *kfs, const char *set, pid_t pid, char **ret_why) {

@@ -25,13 +25,13 @@ static void test_quote(void **state) {
 
 static void test_command(void **state) {
         static const Verb mode = { .name = "mode" };
-        char *arguments[] = { (char *) "low-jitter; reboot", NULL };
+        char *arguments[] = { (char *) "low-jitter; reboot", NULL }, *hosts[] = { (char *) "nfv07", NULL };
         const Cli cli = {
                 .verb = &mode,
                 .arguments = arguments,
                 .options = OPTION_CONFIRM | OPTION_FORCE | OPTION_HOST,
                 .confirm = "120",
-                .host = "nfv07",
+                .hosts = hosts,
         };
         _cleanup_free_ char *line = NULL;
 
