@@ -5,6 +5,7 @@
  * At the end it prints a line for every slot and CPU:
  *
  *   noise SLOT CPU rounds N interruptions N stolen N worst N */
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 
 #include "marker.h"
 
-/* QEMU's plugin interface, version 1, as far as it is used; Debian 12 has no package with its header. */
+/* QEMU's plugin interface as far as it is used; Debian 12 has no package with its header.  Version 1 (QEMU 7.2)
+ * and version 4 (QEMU 10) differ in how an instruction's bytes are handed out. */
 typedef uint64_t qemu_plugin_id_t;
 typedef struct qemu_info_t qemu_info_t;
 struct qemu_plugin_tb;
@@ -28,12 +30,23 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_plugin_udata_cb_t cb, void *userdata);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT extern int qemu_plugin_version;
 EXPORT int qemu_plugin_version = 1;
+
+typedef const void *(*DataInPlace)(const struct qemu_plugin_insn *insn);
+typedef size_t (*DataCopied)(const struct qemu_plugin_insn *insn, void *ret_data, size_t size);
+
+static void *insn_data; /* one of the two */
+
+/* QEMU reads the version after it has loaded the plugin, so this is in time. */
+__attribute__((constructor)) static void choose_version(void) {
+        insn_data = dlsym(RTLD_DEFAULT, "qemu_plugin_insn_data");
+        if (dlsym(RTLD_DEFAULT, "qemu_plugin_read_memory_vaddr"))
+                qemu_plugin_version = 4;
+}
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
 
 typedef struct Slot {
@@ -86,8 +99,14 @@ static void on_other(unsigned int vcpu, void *userdata) {
 
 static int slot_of(const struct qemu_plugin_tb *tb) {
         const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
+        size_t size = qemu_plugin_insn_size(first);
+        uint8_t copy[MARKER_SIZE];
 
-        return marker_slot(qemu_plugin_insn_data(first), qemu_plugin_insn_size(first));
+        if (size != MARKER_SIZE)
+                return -1;
+        if (qemu_plugin_version == 1)
+                return marker_slot(((DataInPlace) insn_data)(first), size);
+        return marker_slot(copy, ((DataCopied) insn_data)(first, copy, size));
 }
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {

@@ -8,6 +8,7 @@ import time
 
 from machine import IN_GUEST, Machine, Spec, VmError, install
 
+TRIES = 3
 MEASURED = ["green, beside a load", "low-jitter, beside the same load"]
 
 
@@ -26,26 +27,36 @@ def show_noise(machine):
                 print(f"{MEASURED[slot]:34} {number / own:13.1f} {stolen / own:10.0f} {worst:10}")
 
 
+def tour(spec, work):
+    """Boot and show everything.  False when the machine died by itself, as one
+    under an emulator on a busy host does now and then."""
+    machine = Machine.start(spec, work)
+    try:
+        machine.wait_up(time.monotonic() + 900)
+        with machine.session(time.monotonic() + 900) as session:
+            status = session.run(["python3", "-u", f"/{IN_GUEST}/guest/demo.py"])
+    except VmError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return False
+    finally:
+        machine.stop()
+    if status:
+        sys.exit(status)
+    show_noise(machine)
+    return True
+
+
 def main(build, kernel):
+    suite = "trixie" if kernel.startswith("6.12") else "bookworm"
     with tempfile.TemporaryDirectory(prefix="rtisold-demo-") as work:
         install(build, f"{work}/tree", "usr/bin", [f"{build}/tests/noise/noise-loop"])
-        suite = "trixie" if kernel.startswith("6.12") else "bookworm"
         spec = Spec(suite=suite, kernel=kernel, tree=f"{work}/tree",
                     plugin=f"{build}/tests/noise/noise-plugin.so")
-        print(f"booting a virtual machine: Debian {suite}, kernel {kernel}, 4 CPUs", flush=True)
-        machine = Machine.start(spec, f"{work}/machine")
-        try:
-            machine.wait_up(time.monotonic() + 900)
-            with machine.session(time.monotonic() + 900) as session:
-                status = session.run(["python3", "-u", f"/{IN_GUEST}/guest/demo.py"])
-        except VmError as error:
-            print(f"demo: {error}", file=sys.stderr)
-            status = 1
-        finally:
-            machine.stop()
-        if status == 0:
-            show_noise(machine)
-    return status
+        for n in range(TRIES):
+            print(f"booting a virtual machine: Debian {suite}, kernel {kernel}, 4 CPUs", flush=True)
+            if tour(spec, f"{work}/machine-{n}"):
+                return 0
+    return 1
 
 
 if __name__ == "__main__":
