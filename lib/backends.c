@@ -17,6 +17,7 @@ const Backend *const backends[] = {
         &backend_idle,
         &backend_sysctl,
         &backend_sysfs,
+        &backend_kvm,
         NULL,
 };
 

@@ -70,6 +70,10 @@ static const KeyRow keep_off_rows[] = {
         { "rcu", value_parse_bool, FIELD(Profile, keep_rcu), .words = yes_no },
 };
 
+static const KeyRow kvm_rows[] = {
+        { "check_options", value_parse_bool, FIELD(Profile, check_kvm_options), .words = yes_no },
+};
+
 static const KeyRow irq_rows[] = {
         { "match", value_parse_patterns, FIELD(ProfileIrq, match), KEY_NEEDED },
         { "cpus", value_parse_cpus, FIELD(ProfileIrq, cpus), KEY_NEEDED },
@@ -167,6 +171,7 @@ static const SectionRow section_rows[] = {
         { "kthread", value_check_rule_name, FIELDS(kthread_rows), NULL,
                 ARRAY(kthreads, n_kthreads, ProfileKthread) },
         { "task", value_check_rule_name, FIELDS(task_rows), NULL, ARRAY(tasks, n_tasks, ProfileTask) },
+        { "kvm", NULL, FIELDS(kvm_rows) },
         { "sysctl", NULL, NULL, 0, check_sysctl, ARRAY(sysctls, n_sysctls, ProfileSetting) },
         { "sysfs", NULL, NULL, 0, check_sysfs, ARRAY(sysfs, n_sysfs, ProfileSetting) },
 };

@@ -117,6 +117,7 @@ typedef struct Profile {
         /* [keep_off_sets]; all but timers default to yes */
         bool keep_kthreads, keep_workqueues, keep_irqs, keep_timers, keep_watchdog, keep_rcu;
         char **except; /* kernel threads' patterns */
+        bool check_kvm_options;
         ProfileIrq *irqs;
         size_t n_irqs;
         ProfileKthread *kthreads;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <inttypes.h>
 #include <sched.h>
 
 #include "cpuset.h"
+#include "plan.h"
 #include "task.h"
 
 int task_printable_comm(const WorldTask *task, char **ret) {
@@ -109,11 +111,74 @@ int task_plan_inside(TaskPlan *context, const TaskProcess *process, ssize_t *ret
         return 0;
 }
 
+/* Real-time threads on control CPUs */
+
+static bool is_fixed_priority(const WorldTask *task) {
+        return task->policy == SCHED_FIFO || task->policy == SCHED_RR;
+}
+
+/* The control CPUs that a list is confined to with the first of them in it: the set's index, or -1. */
+static ssize_t control_of(const PlanInput *input, const CpuList *cpus) {
+        for (size_t i = 0; i < input->profile->n_sets; i++) {
+                const CpuList *control = &input->sets[i].control_cpus;
+
+                if (!cpulist_is_empty(control) && cpulist_is_subset(cpus, control) &&
+                        cpulist_has(cpus, (unsigned) cpulist_next(control, -1)))
+                        return (ssize_t) i;
+        }
+        return -1;
+}
+
+static int tell_control(const PlanInput *input, Plan *plan, const WorldTask *task, size_t set) {
+        int first = cpulist_next(&input->sets[set].control_cpus, -1);
+        _cleanup_free_ char *comm = NULL, *text = NULL;
+        int r = task_printable_comm(task, &comm);
+
+        r = r
+                ?: util_asprintf(&text,
+                           "thread %d %s of process %d is real-time (%s %d) and would run on CPU %d, the "
+                           "first "
+                           "of the control CPUs of set %s: what starts there would never run. Pin it to "
+                           "another CPU of the set, or take its priority away",
+                           task->tid, comm, task->pid, task->policy == SCHED_FIFO ? "fifo" : "rr",
+                           task->priority, first, input->profile->sets[set].name);
+        if (r < 0)
+                return r;
+        return input->flags & PLAN_MEND ? plan_warn(plan, "%s", text) : plan_refuse(plan, "%s", text);
+}
+
+static int check_control(const PlanInput *input, Plan *plan, const WorldTask *task) {
+        _cleanup_free_ char *object = NULL;
+        _cleanup_cpulist_ CpuList cpus = {};
+        const Step *step;
+        ssize_t set;
+        int r = util_asprintf(&object, "task/%d/%" PRIu64 "/affinity", task->tid, task->start);
+
+        if (r < 0)
+                return r;
+        step = steps_find(&plan->steps, object);
+        if (!step)
+                return 0;
+        r = cpulist_parse(step->wanted, &cpus, NULL);
+        if (r < 0 || cpulist_is_empty(&cpus))
+                return r;
+        set = control_of(input, &cpus);
+        return set < 0 ? 0 : tell_control(input, plan, task, (size_t) set);
+}
+
+int task_plan_check_control(const PlanInput *input, Plan *plan) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < input->world->n_tasks; i++)
+                if (!input->world->tasks[i].kernel && is_fixed_priority(&input->world->tasks[i]))
+                        r = check_control(input, plan, &input->world->tasks[i]);
+        return r;
+}
+
 /* Work that holds green back */
 
 static bool is_realtime(const WorldTask *task) {
-        return task->policy == SCHED_FIFO || task->policy == SCHED_RR ||
-                task->policy == 6 /* SCHED_DEADLINE */;
+        return is_fixed_priority(task) || task->policy == 6 /* SCHED_DEADLINE */;
 }
 
 /* By bisection: tasks ascend by process and thread. */

@@ -302,7 +302,8 @@ static int task_plan(const PlanInput *input, Plan *plan) {
                 r = plan_processes(&context);
                 r = r ?: add_slices(&context);
         }
-        return r < 0 ? r : place_plan(input, plan);
+        r = r < 0 ? r : place_plan(input, plan);
+        return r < 0 ? r : task_plan_check_control(input, plan);
 }
 
 static int task_audit(Kfs *kfs, const Profile *profile, World *world) {

@@ -53,6 +53,10 @@ int task_is_pinned(TaskPlan *context, const WorldTask *task, const CpuList *cpus
 /* 1 where a process above is pinned: then the record of this one tells it from what came later. */
 int task_has_pinned_ancestor(TaskPlan *context, const WorldTask *process);
 
+/* Refuses a real-time thread that the steps planned so far give no CPUs but control CPUs of a set, the first of them
+ * among these: what starts there would never run.  Where the mode is mended it is a warning. */
+int task_plan_check_control(const PlanInput *input, Plan *plan);
+
 /* Decides on a process that has threads inside a set: *ret_set is the index of the set that it is moved into, or -1
  * where it was refused or is left to the kernel. */
 int task_plan_inside(TaskPlan *context, const TaskProcess *process, ssize_t *ret_set);

@@ -211,6 +211,29 @@ static void test_cpufreq(void **state) {
         check(&backend_cpufreq, table, ARRAY_SIZE(table));
 }
 
+static void test_kvm(void **state) {
+#define KVM(module, name, value) "/sys/module/" module "/parameters/" name "=" value "\n"
+#define CHECK_KVM GLAD "[kvm]\ncheck_options = yes\n"
+        static const Case table[] = {
+                { KVM("kvm", "halt_poll_ns", "200000"), CHECK_KVM, "kvm/halt_poll_ns 200000 -> 0 boot\n" },
+                { KVM("kvm", "halt_poll_ns", "0"), CHECK_KVM, "" },
+                { KVM("kvm", "halt_poll_ns", "200000"), GLAD, "" },
+                { KVM("kvm", "halt_poll_ns", "200000"), GLAD "[kvm]\ncheck_options = no\n", "" },
+                { KVM("kvm", "kvmclock_periodic_sync", "Y") KVM("kvm_intel", "ple_gap", "128")
+                                KVM("kvm_intel", "preemption_timer", "Y"),
+                        CHECK_KVM, "kvm/kvmclock_periodic_sync Y -> N boot\nkvm/ple_gap 128 -> 0 boot\n" },
+                { KVM("kvm_amd", "pause_filter_count", "3000"), CHECK_KVM,
+                        "kvm/pause_filter_count 3000 -> 0 boot\n" },
+                { KVM("kvm", "nx_huge_pages", "Y") KVM("kvm", "nx_huge_pages_recovery_ratio", "60"),
+                        CHECK_KVM, "kvm/nx_huge_pages_recovery_ratio 60 -> 0 boot\n" },
+                { KVM("kvm", "nx_huge_pages", "N") KVM("kvm", "nx_huge_pages_recovery_ratio", "60"),
+                        CHECK_KVM, "" },
+                { "", CHECK_KVM, "" },
+        };
+
+        check(&backend_kvm, table, ARRAY_SIZE(table));
+}
+
 static void test_idle(void **state) {
 #define STATE(cpu, n, name, latency)                                                                        \
         SYSTEM "cpu" cpu "/cpuidle/state" n "/name=" name "\n" SYSTEM "cpu" cpu "/cpuidle/state" n          \
@@ -366,6 +389,7 @@ int main(void) {
                 cmocka_unit_test(test_throttling),
                 cmocka_unit_test(test_timers),
                 cmocka_unit_test(test_cpufreq),
+                cmocka_unit_test(test_kvm),
                 cmocka_unit_test(test_idle),
                 cmocka_unit_test(test_sysctl),
                 cmocka_unit_test(test_sysfs),

@@ -132,7 +132,7 @@ static void test_files(void **state) {
                             "x.ini.d/10.ini:3: tick: skew_tick: \"3\" is not allowed; write on or off\n" USR
                             "y.ini:1: tik: there is no such section (did you mean \"tick\"?); sections are "
                             "profile, "
-                            "cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, sysctl and "
+                            "cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, sysctl and "
                             "sysfs" },
         };
 

@@ -92,13 +92,13 @@ static void test_sections(void **state) {
                 { "[cpusets rt]\ncpus = 2\n",
                         X
                         ":1: cpusets rt: there is no such section (did you mean \"cpuset\"?); sections are "
-                        "profile, cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, sysctl "
+                        "profile, cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, sysctl "
                         "and "
                         "sysfs" },
                 { "[]\n",
                         X ":1: : there is no such section; sections are profile, cpuset, tick, "
                           "sched_features, "
-                          "keep_off_sets, irq, kthread, task, sysctl and sysfs" },
+                          "keep_off_sets, irq, kthread, task, kvm, sysctl and sysfs" },
                 { "[cpuset]\ncpus = 2\n", X ":1: cpuset: this section needs a name; write [cpuset NAME]" },
                 { "[tick one]\n", X ":1: tick one: this section takes no name; write [tick]" },
                 { "[cpuset rt-a]\ncpus = 2\n",

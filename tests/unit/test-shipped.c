@@ -111,6 +111,7 @@ static void test_contents(void **state) {
                 { "kvm-host", "cpuset rt", "nohz", "full" },
                 { "kvm-host", "kthread softirq", "priority", "2" },
                 { "kvm-host", "kthread rcu", "priority", "4" },
+                { "kvm-host", "kvm", "check_options", "yes" },
                 { "kvm-host", "sysfs", "-/sys/kernel/mm/ksm/run", "0" },
                 { "kvm-guest", "cpuset rt", "nohz", "full" },
                 { "kvm-guest", "cpuset rt", "max_cstate", NULL },

@@ -75,6 +75,38 @@ static void test_plan(void **state) {
                         "task/9/affinity: 0-3 → 1\n"
                         "task/10/affinity: 3 → 3\n",
                         "" },
+                { "real-time on the first control CPU", PINNED("adopt", "1-3") "control_cpus = 1-2\n",
+                        { { .pid = 9, .comm = "vm", .cpus = "0-3", SYSTEM },
+                                { .pid = 9,
+                                        .tid = 10,
+                                        .comm = "CPU 0/KVM",
+                                        .cpus = "1",
+                                        .policy = SCHED_FIFO,
+                                        SYSTEM },
+                                { .pid = 9,
+                                        .tid = 11,
+                                        .comm = "CPU 1/KVM",
+                                        .cpus = "2",
+                                        .policy = SCHED_FIFO,
+                                        SYSTEM },
+                                { .pid = 9,
+                                        .tid = 12,
+                                        .comm = "CPU 2/KVM",
+                                        .cpus = "1-3",
+                                        .policy = SCHED_RR,
+                                        SYSTEM } },
+                        "cpuset/rt/tasks: absent → cpus= mems=\n"
+                        "task/9/cgroup: /system.slice → "
+                        "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
+                        "task/9/affinity: 0-3 → 1-2\n"
+                        "task/10/affinity: 1 → 1\n"
+                        "task/11/affinity: 2 → 2\n"
+                        "task/12/affinity: 1-3 → 1-3\n",
+                        "thread 10 CPU 0/KVM of process 9 is real-time (fifo 10) and would run on CPU 1, "
+                        "the first "
+                        "of the control CPUs of set rt: what starts there would never run. Pin it to "
+                        "another CPU of "
+                        "the set, or take its priority away\n" },
                 { "a rule adopts", RT("1-3") "[task x]\nmatch = work*\nset = rt\n",
                         { { .pid = 9, .comm = "worker", .cpus = "1,3", SYSTEM } },
                         "cpuset/rt/tasks: absent → cpus= mems=\n"
