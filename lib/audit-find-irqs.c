@@ -92,12 +92,19 @@ static int find_irq(Audit *audit, const WorldIrq *irq, const CpuList *where, con
         return unmovable ? find_unmovable(audit, irq, &text) : find_pending(audit, &text);
 }
 
+/* The CPUs that it is delivered to: those it is now, or those it will be where it may go nowhere else. */
+static const CpuList *delivered_to(const Audit *audit, const WorldIrq *irq) {
+        if (!irq->has_effective || cpulist_is_empty(&irq->effective))
+                return &irq->live;
+        return cpulist_is_subset(&irq->live, &audit->isolated) && !cpulist_is_empty(&irq->live)
+                ? &irq->live
+                : &irq->effective;
+}
+
 int audit_find_irqs(Audit *audit) {
         for (size_t i = 0; i < audit->world->n_irqs; i++) {
                 const WorldIrq *irq = &audit->world->irqs[i];
-                const CpuList *where = irq->has_effective && !cpulist_is_empty(&irq->effective)
-                        ? &irq->effective
-                        : &irq->live;
+                const CpuList *where = delivered_to(audit, irq);
                 const AuditStep *step;
                 int r;
 
