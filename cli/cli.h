@@ -50,6 +50,7 @@ typedef enum CliOption {
         OPTION_SET = 1 << 27,
         OPTION_INSTALL = 1 << 28,
         OPTION_REMOVE = 1 << 29,
+        OPTION_METRICS = 1 << 30,
 } CliOption;
 
 struct Verb;
@@ -85,11 +86,13 @@ typedef struct Verb {
         int failed;           /* what it exits with where not even its words are right; 0: EXIT_USAGE */
 } Verb;
 
+int verb_accept(Cli *cli);
 int verb_cpus(Cli *cli);
 int verb_doctor(Cli *cli);
 int verb_explain(Cli *cli);
-int verb_measure(Cli *cli);
+int verb_history(Cli *cli);
 int verb_kernel_args(Cli *cli);
+int verb_measure(Cli *cli);
 int verb_mode(Cli *cli);
 int verb_plan(Cli *cli);
 int verb_profile(Cli *cli);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "machine.h"
 
+#include "accepted.h"
 #include "protocol.h"
 #include "providers.h"
+
+/* How long is looked at what the CPUs do. */
+#define LOOK_MSEC 200u
 
 static int read_state(const Cli *cli, Machine *machine) {
         _cleanup_free_ char *path = NULL;
@@ -129,4 +133,37 @@ int machine_load_profile(const Machine *machine, const char *name, Profile **ret
         if (r == -ENOENT || r == -ESHUTDOWN)
                 return no_such_profile(machine->kfs, live, name, r);
         return r;
+}
+
+/* The profile in force, where its files still say what was applied; its errors are no matter here. */
+static void load_profile_in_force(const Machine *machine, Profile **ret) {
+        _cleanup_profile_errors_ ProfileErrors errors = {};
+        _cleanup_profile_ Profile *profile = NULL;
+
+        if (profile_load(machine->kfs, machine->state.mode, &profile, &errors) == 0 &&
+                machine->state.profile_sha256 && streq(profile->sha256, machine->state.profile_sha256))
+                *ret = TAKE_PTR(profile);
+}
+
+int machine_audit(const Machine *machine, Profile **ret_profile, Audit **ret) {
+        _cleanup_profile_ Profile *profile = NULL;
+        _cleanup_strv_ char **accepted = NULL;
+        int r = accepted_read(machine->kfs, &accepted);
+
+        if (r == -ENOMEM)
+                return r;
+        load_profile_in_force(machine, &profile);
+        r = audit_look(machine->kfs,
+                &(AuditInput){
+                        .in_force = &machine->state.steps,
+                        .mode = machine->state.mode,
+                        .profile = profile,
+                        .accepted = accepted,
+                        .look_msec = kfs_is_live(machine->kfs) ? LOOK_MSEC : 0,
+                },
+                ret);
+        if (r < 0)
+                return r;
+        *ret_profile = TAKE_PTR(profile);
+        return 0;
 }

@@ -23,6 +23,10 @@ void machine_done(Machine *machine);
  * EXIT_USAGE where its errors or the nearest name were told; or a negative errno. */
 int machine_load_profile(const Machine *machine, const char *name, Profile **ret);
 
+/* The audit of the machine against what is in force.  The profile is the audit's to look at: free it after the
+ * audit.  A negative errno. */
+int machine_audit(const Machine *machine, Profile **ret_profile, Audit **ret);
+
 /* Resolves `set:NAME` to a set of the mode in force: a CpuExprSet, userdata is the Machine. */
 int machine_set(void *userdata, const char *name, CpuList *ret);
 

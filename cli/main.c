@@ -16,7 +16,7 @@ static const Verb verbs[] = {
                 verb_mode },
         { "status", "", 0, 0,
                 OPTION_JSON | OPTION_ROOT | OPTION_VERBOSE | OPTION_STRICT | OPTION_CPU | OPTION_WATCH |
-                        OPTION_WAIT,
+                        OPTION_WAIT | OPTION_METRICS,
                 "compare the mode with the machine", NULL, verb_status },
         { "plan", "NAME", 1, 1, OPTION_JSON | OPTION_ROOT | OPTION_VERBOSE | OPTION_NO_DISTURB,
                 "show what a switch would do, in its order",
@@ -33,6 +33,16 @@ static const Verb verbs[] = {
                 "  frame   frames of work in lockstep at several frequencies: how late each is done\n"
                 "  itimer  what a timer of the process's CPU time costs its threads",
                 verb_measure },
+        { "history", "[N]", 0, 1, OPTION_JSON | OPTION_VERBOSE, "show the last N switches (20)",
+                "Who switched what, when and why, as the systemd journal has it; with -v what was said "
+                "then.",
+                verb_history },
+        { "accept", "[FINDING...]", 0, -1, OPTION_JSON | OPTION_ROOT | OPTION_REMOVE,
+                "live with findings of status",
+                "FINDING is the id that `status --json` tells, KIND:NAME, or a shell pattern of some.  "
+                "Without one,\n"
+                "what is accepted is shown.",
+                verb_accept },
         { "doctor", "", 0, 0, OPTION_JSON | OPTION_ROOT, "show which mechanisms this kernel has", NULL,
                 verb_doctor },
         { "explain", "", 0, 0, OPTION_JSON | OPTION_VERBOSE | OPTION_CPU | OPTION_SECONDS,

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <time.h>
 
-#include "accepted.h"
 #include "client.h"
 #include "cpuexpr.h"
 #include "status-record.h"
 #include "status-table.h"
 
-/* How long is looked at what the CPUs do, and how often --watch and --wait look. */
-#define LOOK_MSEC 200u
+/* How often --watch and --wait look. */
 #define WATCH_MSEC 2000u
 
 static void sleep_msec(unsigned msec) {
@@ -20,7 +18,7 @@ static void sleep_msec(unsigned msec) {
 
 /* On a big machine the list is most of the work, and the short table does not show it. */
 static bool lists_cpus(const Cli *cli) {
-        return cli->cpu || cli->options & (OPTION_JSON | OPTION_VERBOSE);
+        return cli->cpu || cli->options & (OPTION_JSON | OPTION_VERBOSE | OPTION_METRICS);
 }
 
 /* The CPUs to list: those that --cpu names, or those in sets. */
@@ -38,33 +36,6 @@ static int choose_cpus(const Cli *cli, Machine *machine, const Audit *audit, Cpu
         return EXIT_USAGE;
 }
 
-/* The profile in force, where its files still say what was applied; its errors are no matter here. */
-static void load_profile(const Machine *machine, Profile **ret) {
-        _cleanup_profile_errors_ ProfileErrors errors = {};
-        _cleanup_profile_ Profile *profile = NULL;
-
-        if (profile_load(machine->kfs, machine->state.mode, &profile, &errors) == 0 &&
-                machine->state.profile_sha256 && streq(profile->sha256, machine->state.profile_sha256))
-                *ret = TAKE_PTR(profile);
-}
-
-static int audit_machine(const Machine *machine, const Profile *profile, Audit **ret) {
-        _cleanup_strv_ char **accepted = NULL;
-        int r = accepted_read(machine->kfs, &accepted);
-
-        if (r == -ENOMEM)
-                return r;
-        return audit_look(machine->kfs,
-                &(AuditInput){
-                        .in_force = &machine->state.steps,
-                        .mode = machine->state.mode,
-                        .profile = profile,
-                        .accepted = accepted,
-                        .look_msec = kfs_is_live(machine->kfs) ? LOOK_MSEC : 0,
-                },
-                ret);
-}
-
 /* Looks at the machine once.  EXIT_HOLDS with *ret, another Exit where an error was told, or a negative errno. */
 static int look(const Cli *cli, json_t **ret) {
         _cleanup_machine_ Machine machine = {};
@@ -78,8 +49,7 @@ static int look(const Cli *cli, json_t **ret) {
         if (machine_open(cli, &machine) < 0)
                 return EXIT_REFUSED;
         live = kfs_is_live(machine.kfs);
-        load_profile(&machine, &profile);
-        r = audit_machine(&machine, profile, &audit);
+        r = machine_audit(&machine, &profile, &audit);
         r = r ?: choose_cpus(cli, &machine, audit, &cpus);
         if (r != EXIT_HOLDS)
                 return r;
@@ -97,6 +67,8 @@ static int look(const Cli *cli, json_t **ret) {
 static int print_status(const Cli *cli, const json_t *record, int exit_code) {
         bool verbose = cli_has(cli, OPTION_VERBOSE);
 
+        if (cli_has(cli, OPTION_METRICS))
+                return status_print_metrics(record, exit_code);
         if (cli_has(cli, OPTION_JSON))
                 return record_print_json(record, cli_has(cli, OPTION_WATCH));
         return status_print(record, exit_code, verbose, verbose || cli->cpu, cli->colour);
@@ -160,6 +132,11 @@ static bool holds(const json_t *record, int exit_code) {
 int verb_status(Cli *cli) {
         int r, exit_code;
 
+        if (cli_has(cli, OPTION_METRICS) && cli->options & (OPTION_WATCH | OPTION_JSON)) {
+                cli_error("--metrics is one look, in a format of its own: neither --watch nor --json goes "
+                          "with it");
+                return EXIT_USAGE;
+        }
         if (cli_has(cli, OPTION_WATCH))
                 return watch(cli);
         for (;; sleep_msec(WATCH_MSEC)) {

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <libgen.h>
 #include <sys/stat.h>
 
 /* The pattern of a line, in place: "" for a line without.  A comment starts the line or follows white space. */
@@ -75,15 +74,29 @@ static bool line_is(const char *line, const char *pattern) {
         return copy && streq(line_pattern(copy), pattern);
 }
 
-static int write_lines(const char *path, char *const *lines) {
-        _cleanup_free_ char *temporary = NULL, *directory = strdup(path);
-        FILE *file;
-        int r = directory ? util_asprintf(&temporary, "%s.new", path) : -ENOMEM;
+/* The folders above a file, where they are not there. */
+static int make_folders(const char *path) {
+        _cleanup_free_ char *copy = strdup(path);
 
+        if (!copy)
+                return -ENOMEM;
+        for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+                *slash = '\0';
+                if (mkdir(copy, 0755) < 0 && errno != EEXIST)
+                        return -errno;
+                *slash = '/';
+        }
+        return 0;
+}
+
+static int write_lines(const char *path, char *const *lines) {
+        _cleanup_free_ char *temporary = NULL;
+        FILE *file;
+        int r = util_asprintf(&temporary, "%s.new", path);
+
+        r = r ?: make_folders(path);
         if (r < 0)
                 return r;
-        if (mkdir(dirname(directory), 0755) < 0 && errno != EEXIST)
-                return -errno;
         (void) unlink(temporary);
         file = fopen(temporary, "wxe");
         if (!file)

@@ -115,7 +115,9 @@ static int find_drifted(Audit *audit, const AuditStep *step) {
 }
 
 static int find_boot_only(Audit *audit, const AuditStep *step) {
+        const char *reason = step->reason && *step->reason ? step->reason : "see rtisoctl doctor";
         _cleanup_cpulist_ CpuList cpus = {};
+        _cleanup_free_ char *fix = NULL;
         FindingText text = {
                 .code = "boot-only",
                 .severity = "warning",
@@ -123,10 +125,14 @@ static int find_boot_only(Audit *audit, const AuditStep *step) {
                 .cpus = &cpus,
                 .subject = step->step->id,
                 .why = "the profile asks for it, and this kernel takes it on its command line only",
-                .fix = step->reason && *step->reason ? step->reason : "rtisoctl doctor tells the parameter",
         };
         int r = step_cpus(audit, step, &cpus);
 
+        r = r
+                ?: audit_is_plain(audit->mode)
+                ? util_asprintf(&fix, "%s: rtisoctl kernel-args %s --install, and boot", reason, audit->mode)
+                : util_copy(reason, &fix);
+        text.fix = fix;
         return r ?: audit_add_finding(audit, &text);
 }
 
