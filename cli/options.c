@@ -84,11 +84,11 @@ void options_print(unsigned options) {
 
 int options_check(unsigned given, unsigned allowed, const char *verb) {
         unsigned wrong = given & ~allowed;
+        const struct OptionInfo *info = option_find(wrong & -wrong);
 
-        if (wrong == 0)
+        if (!info)
                 return EXIT_HOLDS;
-        cli_error("%s does not take --%s; rtisoctl %s --help lists its options", verb,
-                option_find(wrong & -wrong)->name, verb);
+        cli_error("%s does not take --%s; rtisoctl %s --help lists its options", verb, info->name, verb);
         return EXIT_USAGE;
 }
 

@@ -229,7 +229,8 @@ static json_t *vectors_record(const Machine *machine) {
                 return json_null();
         free_ones = strtoul(available + strlen("Global available:"), NULL, 10);
         used = strtoul(allocated + strlen("Total allocated:"), NULL, 10);
-        return json_pack("{s:I, s:I}", "used", (json_int_t) used, "total", (json_int_t) (used + free_ones));
+        return json_pack("{s:I, s:I}", "used", (json_int_t) used, "total",
+                (json_int_t) used + (json_int_t) free_ones);
 }
 
 /* What is worth no warning, because it does not come again or hardly ever (an interrupt that nobody can move comes),

@@ -140,7 +140,7 @@ int bus_listen(Bus *bus, const char *path, uid_t uid) {
 
         if (strlen(path) >= sizeof(address.sun_path))
                 return -ENAMETOOLONG;
-        (void) strcpy(address.sun_path, path);
+        memcpy(address.sun_path, path, strlen(path) + 1);
         bus->path = strdup(path);
         if (!bus->path)
                 return -ENOMEM;

@@ -351,7 +351,7 @@ int cpulist_format(const CpuList *list, char **ret) {
 }
 
 int cpulist_format_mask(const CpuList *list, unsigned n_cpus, char **ret) {
-        size_t bits = (size_t) (cpulist_last(list) + 1), n;
+        size_t bits = (size_t) cpulist_last(list) + 1, n;
         _cleanup_free_ char *text = NULL;
         char *end;
 

@@ -144,7 +144,7 @@ static Found check_header(const Journal *journal, const json_t *header) {
 
 static int read_in_force(Journal *journal, const json_t *data) {
         _cleanup_free_ char *mode = NULL, *by = NULL, *sha256 = NULL;
-        uint64_t since;
+        uint64_t since = 0;
         Steps steps;
         int r = json_need_text(data, "mode", &mode);
 

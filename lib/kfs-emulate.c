@@ -55,7 +55,7 @@ static int emulate_choice(const char *old, const char *brackets, const char *val
         r = r ?: util_strv_split(old, separators, &words);
         if (r < 0)
                 return r;
-        for (char **w = words; *w; w++) {
+        for (char **w = words; w && *w; w++) {
                 char *marked;
 
                 if (!streq(*w, value))

@@ -49,7 +49,7 @@ static int walk_name(int root_fd, Walk *walk, const char *name, bool follow) {
                 return -ENAMETOOLONG;
         if (n > 0)
                 walk->done[n++] = '/';
-        strcpy(walk->done + n, name);
+        memcpy(walk->done + n, name, strlen(name) + 1);
         if (!follow)
                 return 0;
 
@@ -67,7 +67,7 @@ int root_walk(int root_fd, const char *path, int flags, mode_t mode) {
 
         if (strlen(path) >= sizeof(walk.rest))
                 return -ENAMETOOLONG;
-        strcpy(walk.rest, path);
+        memcpy(walk.rest, path, strlen(path) + 1);
         for (;;) {
                 char name[NAME_MAX + 1];
                 size_t skip = strspn(walk.rest, "/"), n = strcspn(walk.rest + skip, "/");

@@ -81,7 +81,7 @@ static int read_cpus_in(Kfs *kfs, const char *dir, const char *list, const char 
 /* The number in a file, or otherwise where there is none. */
 static int read_number(Kfs *kfs, const char *dir, const char *file, long otherwise, long *ret) {
         _cleanup_free_ char *text = NULL;
-        int64_t value;
+        int64_t value = 0;
         int r = kfs_readf(kfs, &text, "%s/%s", dir, file);
 
         if (r == 0)

@@ -145,8 +145,9 @@ void print_begin(const json_t *head) {
 /* 1, 2, 5, 10, …: the n-th of these, from a hundredth on. */
 static double bar_from(unsigned n) {
         static const double steps[] = { 1, 2, 5 };
+        unsigned decade = n == 0 ? 0 : (n - 1) / 3;
 
-        return n == 0 ? 0 : steps[(n - 1) % 3] * pow(10, (n - 1) / 3) / 100;
+        return n == 0 ? 0 : steps[(n - 1) % 3] * pow(10, decade) / 100;
 }
 
 static unsigned bar_of(double value) {
