@@ -24,6 +24,21 @@ static bool leaves_tree(const char *object) {
                 util_strv_contains(words, "..") || util_strv_contains(words, ".");
 }
 
+/* What the kernel takes once and never gives back before a reboot. (Documentation/admin-guide/sysctl/kernel.rst) */
+static const char *const one_way[] = {
+        "/proc/sys/kernel/kexec_load_disabled",
+        "/proc/sys/kernel/modules_disabled",
+        "/proc/sys/kernel/unprivileged_bpf_disabled",
+        "/proc/sys/kernel/yama/ptrace_scope",
+};
+
+static bool is_one_way(const char *object) {
+        for (size_t i = 0; i < ARRAY_SIZE(one_way); i++)
+                if (streq(object, one_way[i]))
+                        return true;
+        return false;
+}
+
 static int sysctl_probe(Kfs *kfs, Mechanisms *mechanisms) {
         return mechanisms_add_file(mechanisms, kfs, "sysctl", "/proc/sys/kernel/osrelease", MECHANISM_ABSENT,
                 "/proc is not mounted");
@@ -80,6 +95,10 @@ static int plan_setting(const PlanInput *input, Plan *plan, const ProfileSetting
         text.object = object;
         if (leaves_tree(object))
                 return plan_refuse(plan, "%s:%u: [sysctl] %s is not below /proc/sys",
+                        setting->source.file ?: input->profile->name, setting->source.line, setting->key);
+        if (is_one_way(object))
+                return plan_refuse(plan,
+                        "%s:%u: [sysctl] %s cannot be given back before a reboot: it belongs into sysctl.d",
                         setting->source.file ?: input->profile->name, setting->source.line, setting->key);
         if (steps_find(&plan->steps, object))
                 return plan_refuse(plan,

@@ -329,6 +329,16 @@ static void test_denied(void **state) {
                 "/sys/power/disk",
                 "/sys/kernel/debug/sched/features",
                 "/sys/fs/cgroup/system.slice/cpuset.cpus",
+                "/sys/class/net/eth0/flags",
+                "/sys/class/net/eth0/carrier",
+                "/sys/class/net/bond0/bonding/slaves",
+                "/sys/class/net/bonding_masters",
+                "/sys/bus/pci/devices/0000:00:03.0/enable",
+                "/sys/class/scsi_host/host0/scan",
+                "/sys/class/nvme/nvme0/delete_controller",
+                "/sys/class/rfkill/rfkill0/soft",
+                "/sys/devices/system/cpu/cpu3/hotplug/target",
+                "/sys/kernel/reboot/mode",
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -343,6 +353,30 @@ static void test_denied(void **state) {
                 text = planned_text(&planned);
                 if (text[0] != '!' || !strstr(text, table[i]) || planned.plan->steps.n > 0)
                         fail_msg("%s: %s", table[i], text);
+        }
+}
+
+/* What could not be given back is not taken. */
+static void test_one_way(void **state) {
+        static const char *const table[][2] = {
+                { "kernel.modules_disabled", "/proc/sys/kernel/modules_disabled" },
+                { "kernel/modules_disabled", "/proc/sys/kernel/modules_disabled" },
+                { "kernel.kexec_load_disabled", "/proc/sys/kernel/kexec_load_disabled" },
+                { "kernel.yama.ptrace_scope", "/proc/sys/kernel/yama/ptrace_scope" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_free_ char *profile = NULL, *lines = NULL, *text = NULL;
+                _cleanup_planned_ Planned planned = {};
+
+                assert_int_equal(util_asprintf(&profile, GLAD "[sysctl]\n-%s = 1\n", table[i][0]), 0);
+                assert_int_equal(util_asprintf(&lines, "%s=0\n", table[i][1] + 1), 0);
+                planned_new(&planned, lines);
+                planned_read(&planned, &backend_sysctl, profile);
+                planned_make(&planned, &backend_sysctl, NULL);
+                text = planned_text(&planned);
+                if (text[0] != '!' || !strstr(text, "reboot") || planned.plan->steps.n > 0)
+                        fail_msg("%s: %s", table[i][0], text);
         }
 }
 
@@ -393,6 +427,7 @@ int main(void) {
                 cmocka_unit_test(test_idle),
                 cmocka_unit_test(test_sysctl),
                 cmocka_unit_test(test_sysfs),
+                cmocka_unit_test(test_one_way),
                 cmocka_unit_test(test_denied),
                 cmocka_unit_test(test_captured),
                 cmocka_unit_test(test_probe),
