@@ -8,6 +8,19 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#if defined(__has_feature)
+#define WITH_ASAN __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#else
+#define WITH_ASAN 0
+#endif
+#if WITH_ASAN
+size_t __sanitizer_get_current_allocated_bytes(void);
+#else
+#include <malloc.h>
+#endif
+
 #include "daemon.h"
 #include "protocol.h"
 
@@ -84,6 +97,23 @@ static void note_write(const char *runtime, const char *object, const char *valu
                 (void) fprintf(file, "%s=%s\n", object, value);
 }
 
+/* What is allocated, exactly: resident memory is a matter of the allocator's. */
+static size_t allocated(void) {
+#if WITH_ASAN
+        return __sanitizer_get_current_allocated_bytes();
+#else
+        return mallinfo2().uordblks;
+#endif
+}
+
+static void note_memory(const char *runtime) {
+        _cleanup_free_ char *path = runtime_path(runtime, "memory");
+        _cleanup_fclose_ FILE *file = fopen(path, "we");
+
+        if (file)
+                (void) fprintf(file, "%zu\n", allocated());
+}
+
 /* In the daemon. */
 static int on_access(void *userdata, KfsMoment moment, const char *object, const char *value) {
         const char *runtime = userdata;
@@ -97,6 +127,7 @@ static int on_access(void *userdata, KfsMoment moment, const char *object, const
         if (file_says(runtime, "fail-twice", object) && !streq(value, "10"))
                 return -EIO;
         note_write(runtime, object, value);
+        note_memory(runtime);
         return file_says(runtime, "fail", object) ? -EIO : 0;
 }
 
@@ -236,6 +267,15 @@ unsigned machine_writes(Machine *machine, const char *object) {
         while (file && getline(&line, &size, file) > 0)
                 n += !object || util_startswith(line, object);
         return n;
+}
+
+size_t machine_memory(Machine *machine) {
+        _cleanup_free_ char *path = runtime_path(machine->runtime, "memory");
+        _cleanup_fclose_ FILE *file = fopen(path, "re");
+        size_t bytes = 0;
+
+        assert_true(file && fscanf(file, "%zu", &bytes) == 1);
+        return bytes;
 }
 
 void machine_await(Machine *machine, const char *path, const char *text) {

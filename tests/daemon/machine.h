@@ -38,6 +38,8 @@ bool machine_has(Machine *machine, const char *name);
 /* What a file of the tree reads, and how often an object was written. */
 char *machine_read(Machine *machine, const char *path);
 unsigned machine_writes(Machine *machine, const char *object);
+/* How many bytes the daemon had allocated when it last wrote. */
+size_t machine_memory(Machine *machine);
 /* Waits, for 10 s at most, until a file of the tree reads so, or fails the test. */
 void machine_await(Machine *machine, const char *path, const char *text);
 

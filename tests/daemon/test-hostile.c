@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "machine.h"
+#include "protocol.h"
+
+/* Neighbours who are root and mean no good, or are broken: whatever they do to the private socket, everybody else is
+ * served, nothing grows, and the mode is what was asked for last. */
+
+#define INTERVAL "/proc/sys/vm/stat_interval"
+#define CROWD 1000
+#define GREETING "\0AUTH ANONYMOUS 30\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n"
+
+static void assert_machine(Machine *machine, const char *mode, const char *interval) {
+        _cleanup_free_ char *live_mode = machine_mode(machine), *live = machine_read(machine, INTERVAL);
+
+        if (!streq(live_mode, mode) || !streq(live, interval))
+                fail_msg("mode %s, interval %s; wanted %s, %s", live_mode, live, mode, interval);
+}
+
+static void assert_set_mode(Machine *machine, const char *mode) {
+        _cleanup_free_ char *message = NULL, *error = machine_set_mode(machine, &message, mode, NULL);
+
+        if (error)
+                fail_msg("%s: %s: %s", mode, error, message);
+}
+
+static int join(Machine *machine) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r = 0;
+
+        assert_true(fd >= 0);
+        (void) snprintf(address.sun_path, sizeof(address.sun_path), "%s/private", machine->runtime);
+        /* The queue of connections is short: who comes in a crowd tries again. */
+        for (int i = 0; i < 1000; i++) {
+                r = connect(fd, (struct sockaddr *) &address, sizeof(address));
+                if (r == 0 || errno != EAGAIN)
+                        break;
+                (void) usleep(5000);
+        }
+        assert_int_equal(r, 0);
+        return fd;
+}
+
+static unsigned count_descriptors(pid_t pid) {
+        _cleanup_free_ char *path = NULL;
+        unsigned n = 0;
+        DIR *dir;
+
+        assert_int_equal(util_asprintf(&path, "/proc/%d/fd", (int) pid), 0);
+        dir = opendir(path);
+        assert_non_null(dir);
+        while (readdir(dir))
+                n++;
+        (void) closedir(dir);
+        return n;
+}
+
+static void assert_descriptors(Machine *machine, unsigned wanted) {
+        unsigned n = 0;
+
+        for (int i = 0; i < 500; i++) {
+                n = count_descriptors(machine->pid);
+                if (n == wanted)
+                        return;
+                (void) usleep(20000);
+        }
+        fail_msg("the daemon has %u descriptors, %u before", n, wanted);
+}
+
+/* A thousand that connect and say nothing, or half of something: who was there before goes on, and when they are gone
+ * so is all they took. */
+static void test_crowd(void **state) {
+        static const struct {
+                const char *bytes;
+                size_t size;
+        } table[] = {
+                { NULL, 0 },
+                { "\0", 1 },
+                { "\0AUTH", 5 },
+                { GREETING, sizeof(GREETING) - 1 },
+                { GREETING "l\1\0", sizeof(GREETING) + 2 },
+                /* A header that announces 64 MiB. */
+                { GREETING "l\1\0\1\0\0\0\4\1\0\0\0\x10\0\0\0", sizeof(GREETING) + 15 },
+                /* One that announces more than a message may have. */
+                { GREETING "l\1\0\1\xff\xff\xff\x7f\1\0\0\0\xff\xff\xff\x7f", sizeof(GREETING) + 15 },
+                { "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27 },
+        };
+        _cleanup_machine_ Machine *machine = machine_new();
+        static int crowd[CROWD];
+        unsigned before;
+
+        machine_start(machine);
+        assert_set_mode(machine, "quick");
+        before = count_descriptors(machine->pid);
+        for (size_t i = 0; i < CROWD; i++) {
+                size_t row = i % ARRAY_SIZE(table);
+
+                crowd[i] = join(machine);
+                if (table[row].size > 0)
+                        (void) !send(crowd[i], table[row].bytes, table[row].size, MSG_NOSIGNAL);
+                if (i % 200 == 0)
+                        assert_set_mode(machine, i % 400 ? "slow" : "quick");
+        }
+        assert_set_mode(machine, "slow");
+        assert_machine(machine, "slow", "20");
+        for (size_t i = 0; i < CROWD; i++)
+                (void) close(crowd[i]);
+        assert_descriptors(machine, before);
+        assert_set_mode(machine, "green");
+        assert_machine(machine, "green", "1");
+        assert_int_equal(machine_end(machine, SIGTERM), 0);
+}
+
+#define MANY 100
+#define LONG                                                                                                \
+        "a_name_as_long_as_a_name_may_be_so_that_the_buffers_of_the_kernel_are_full_sooner_than_it_gets_"   \
+        "boring_"                                                                                           \
+        "to_wait_for_it_which_takes_some_megabytes_and_many_thousands_of_signals_each_of_which_names_its_"  \
+        "step_"
+
+/* Two profiles of many steps: each step is a signal. */
+static void put_many(Machine *machine) {
+        _cleanup_free_ char *one = strdup("[sysctl]\n"), *two = strdup("[sysctl]\n");
+
+        for (int i = 0; i < MANY; i++) {
+                char *longer_one, *longer_two;
+
+                tree_putf(machine->tree, "0\n", "/proc/sys/vm/" LONG "%d", i);
+                assert_int_equal(util_asprintf(&longer_one, "%svm." LONG "%d = 1\n", one, i), 0);
+                assert_int_equal(util_asprintf(&longer_two, "%svm." LONG "%d = 2\n", two, i), 0);
+                free(one);
+                free(two);
+                one = longer_one;
+                two = longer_two;
+        }
+        tree_put(machine->tree, "/etc/rtisold/profiles/one.ini", one);
+        tree_put(machine->tree, "/etc/rtisold/profiles/two.ini", two);
+}
+
+/* Clients that listen and never read: what they are told does not pile up for ever.  A socket of sd-bus takes 8 MiB,
+ * so it takes a while until it does. */
+static void test_deaf(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        size_t before, after;
+        int deaf[2];
+
+        put_many(machine);
+        machine_start(machine);
+        for (size_t i = 0; i < ARRAY_SIZE(deaf); i++) {
+                deaf[i] = join(machine);
+                assert_int_equal(
+                        send(deaf[i], GREETING, sizeof(GREETING) - 1, MSG_NOSIGNAL), sizeof(GREETING) - 1);
+        }
+        for (int i = 0; i < 130; i++)
+                assert_set_mode(machine, i % 2 ? "one" : "two");
+        before = machine_memory(machine);
+        for (int i = 0; i < 50; i++)
+                assert_set_mode(machine, i % 2 ? "one" : "two");
+        after = machine_memory(machine);
+        if (after > before + 65536)
+                fail_msg("%zu bytes allocated before 50 switches, %zu after", before, after);
+        for (size_t i = 0; i < ARRAY_SIZE(deaf); i++)
+                (void) close(deaf[i]);
+}
+
+typedef struct Storm {
+        sd_bus *bus;
+        unsigned sent, answered, errors;
+} Storm;
+
+static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        Storm *storm = userdata;
+
+        storm->answered++;
+        storm->errors += sd_bus_message_is_method_error(reply, NULL) > 0;
+        return 1;
+}
+
+static void storm_open(Storm *storm, Machine *machine) {
+        _cleanup_free_ char *address = NULL;
+
+        assert_int_equal(util_asprintf(&address, "unix:path=%s/private", machine->runtime), 0);
+        assert_true(sd_bus_new(&storm->bus) >= 0 && sd_bus_set_address(storm->bus, address) >= 0);
+        assert_true(sd_bus_start(storm->bus) >= 0);
+}
+
+static void storm_send(Storm *storm, const char *mode) {
+        assert_true(sd_bus_call_method_async(storm->bus, NULL, NULL, RTISOL_OBJECT, RTISOL_INTERFACE,
+                            "SetMode", on_answer, storm, "sa{sv}", mode, 0) >= 0);
+        storm->sent++;
+}
+
+static void storm_wait(Storm *storm) {
+        for (int i = 0; i < 6000 && storm->answered < storm->sent; i++) {
+                int r = sd_bus_process(storm->bus, NULL);
+
+                assert_true(r >= 0);
+                if (r == 0)
+                        (void) sd_bus_wait(storm->bus, 10000);
+        }
+        assert_int_equal(storm->answered, storm->sent);
+        assert_int_equal(storm->errors, 0);
+}
+
+/* Several clients and SIGHUPs at once: every request is answered, one after another, and the last one counts. */
+static void test_storm(void **state) {
+        static const char *const modes[] = { "quick", "slow", "green" };
+        _cleanup_machine_ Machine *machine = machine_new();
+        Storm storms[4] = {};
+        unsigned before;
+
+        machine_start(machine);
+        before = count_descriptors(machine->pid);
+        for (size_t i = 0; i < ARRAY_SIZE(storms); i++)
+                storm_open(&storms[i], machine);
+        for (size_t round = 0; round < 30; round++) {
+                for (size_t i = 0; i < ARRAY_SIZE(storms); i++) {
+                        storm_send(&storms[i], modes[(round + i) % ARRAY_SIZE(modes)]);
+                        assert_true(sd_bus_flush(storms[i].bus) >= 0);
+                }
+                assert_int_equal(kill(machine->pid, SIGHUP), 0);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(storms); i++)
+                storm_wait(&storms[i]);
+        assert_set_mode(machine, "slow");
+        assert_machine(machine, "slow", "20");
+        assert_set_mode(machine, "green");
+        assert_machine(machine, "green", "1");
+        for (size_t i = 0; i < ARRAY_SIZE(storms); i++)
+                sd_bus_close_unref(storms[i].bus);
+        assert_descriptors(machine, before);
+}
+
+/* A switch that is under way when its client leaves is finished, and the next client sees the truth. */
+static void test_gone(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+
+        machine_start(machine);
+        for (int i = 0; i < 20; i++) {
+                Storm storm = {};
+
+                storm_open(&storm, machine);
+                storm_send(&storm, i % 2 ? "quick" : "slow");
+                assert_true(sd_bus_flush(storm.bus) >= 0);
+                sd_bus_close_unref(storm.bus);
+        }
+        assert_set_mode(machine, "set");
+        assert_machine(machine, "set", "30");
+        assert_set_mode(machine, "green");
+        assert_machine(machine, "green", "1");
+}
+
+int main(void) {
+        static const struct rlimit many = { 4096, 4096 };
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_crowd),
+                cmocka_unit_test(test_deaf),
+                cmocka_unit_test(test_storm),
+                cmocka_unit_test(test_gone),
+        };
+
+        (void) setrlimit(RLIMIT_NOFILE, &many);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
