@@ -45,7 +45,10 @@ int verb_cpus(Cli *cli) {
                 return r;
         /* A script that pastes an empty list into a command line gets something else than it asked for. */
         if (cpulist_is_empty(&cpus)) {
-                cli_error("\"%s\" is no CPU at all on this machine", expression);
+                cli_error("\"%s\" is no CPU at all on this machine%s", expression,
+                        cpulist_count(&topology->online) == 1
+                                ? ", which has one CPU online: nothing can be set apart from it"
+                                : "");
                 return EXIT_REFUSED;
         }
         return print_cpus(cli, expression, &cpus);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon.h"
 
+#include <malloc.h>
 #include <signal.h>
 
 #include "bus.h"
@@ -9,6 +10,7 @@
 #include "log.h"
 #include "netwatch.h"
 #include "notify.h"
+#include "protocol.h"
 #include "tasks.h"
 
 struct Daemon {
@@ -167,4 +169,36 @@ void daemon_free(Daemon *daemon) {
 
 Manager *daemon_manager(Daemon *daemon) {
         return daemon->manager;
+}
+
+static int block_signals(void) {
+        sigset_t signals;
+
+        (void) sigemptyset(&signals);
+        (void) sigaddset(&signals, SIGTERM);
+        (void) sigaddset(&signals, SIGINT);
+        (void) sigaddset(&signals, SIGHUP);
+        return sigprocmask(SIG_BLOCK, &signals, NULL) < 0 ? -errno : 0;
+}
+
+int daemon_run(void (*ready)(Daemon *daemon)) {
+        static const DaemonOptions options = {
+                .paths = { .runtime = RTISOL_RUNTIME_DIR }, .socket = RTISOL_PRIVATE_SOCKET, .machine = true
+        };
+        __attribute__((cleanup(sd_event_unrefp))) sd_event *event = NULL;
+        _cleanup_daemon_ Daemon *daemon = NULL;
+        int r = block_signals();
+
+        if (r >= 0)
+                r = sd_event_new(&event);
+        if (r >= 0)
+                r = daemon_new(&options, event, &daemon);
+        if (r < 0)
+                return r;
+        if (ready)
+                ready(daemon);
+        /* What starting took is given back: at rest the daemon should be small. */
+        (void) malloc_trim(0);
+        notify_ready();
+        return sd_event_loop(event);
 }

@@ -25,3 +25,6 @@ DEFINE_CLEANUP_POINTER(Daemon, daemon_free)
 
 /* For tests, which make things fail. */
 Manager *daemon_manager(Daemon *daemon);
+
+/* The daemon of the live machine, until it is told to stop.  ready (may be NULL) is called before the event loop. */
+int daemon_run(void (*ready)(Daemon *daemon));

@@ -3,11 +3,14 @@
 
 #include "backend.h"
 #include "irq.h"
+#include "plan.h"
 
 typedef struct KthreadContext {
         const PlanInput *input;
         Plan *plan;
-        char *within; /* housekeeping, as a cpulist */
+        char *within;              /* housekeeping, as a cpulist */
+        const WorldTask *excepted; /* the first of those that the kernel itself takes off the partitions */
+        size_t n_excepted;
 } KthreadContext;
 
 static int kthread_probe(Kfs *kfs, Mechanisms *mechanisms) {
@@ -143,6 +146,42 @@ static int plan_policy(KthreadContext *context, const WorldTask *task, const Pro
         return add_kthread(context, task, "policy", &text);
 }
 
+/* The kernel takes what is in the root group off partitions by itself, and lets nobody put it back there. */
+static bool kernel_moves(const PlanInput *input, const WorldTask *task) {
+        if (!task->kernel || task->fixed || is_per_cpu(task) ||
+                !(streq(task->cgroup, "/") || !*task->cgroup))
+                return false;
+        for (size_t i = 0; i < input->profile->n_sets; i++)
+                if (input->profile->sets[i].partition != PARTITION_NONE &&
+                        cpulist_intersects(&task->found, &input->sets[i].cpus))
+                        return true;
+        return false;
+}
+
+static void note_excepted(KthreadContext *context, const WorldTask *task) {
+        if (!is_excepted(context->input->profile, task) || !kernel_moves(context->input, task))
+                return;
+        if (context->n_excepted++ == 0)
+                context->excepted = task;
+}
+
+static int warn_excepted(const KthreadContext *context) {
+        _cleanup_free_ char *more = NULL;
+        int r;
+
+        if (context->n_excepted == 0 || context->input->flags & PLAN_MEND)
+                return 0;
+        r = context->n_excepted > 1 ? util_asprintf(&more, " and %zu more", context->n_excepted - 1) : 0;
+        return r
+                ?: plan_warn(context->plan,
+                           "kernel thread %s%s: excepted by the profile, and the kernel itself takes it off "
+                           "the "
+                           "sets' CPUs when the partition is made; what serves a set has to be made after "
+                           "the "
+                           "switch, or belong to a control group of its owner",
+                           context->excepted->comm, more ?: "");
+}
+
 static int kthread_plan(const PlanInput *input, Plan *plan) {
         const Profile *profile = input->profile;
         _cleanup_free_ char *within = NULL;
@@ -153,6 +192,7 @@ static int kthread_plan(const PlanInput *input, Plan *plan) {
         for (size_t i = 0; r >= 0 && i < input->world->n_tasks; i++) {
                 const WorldTask *task = &input->world->tasks[i];
 
+                note_excepted(&context, task);
                 if (!cpulist_is_empty(&input->isolated) && is_kept_off(input, task))
                         r = plan_affinity(&context, task);
                 for (size_t j = 0; r >= 0 && task->kernel && j < profile->n_kthreads; j++)
@@ -161,7 +201,7 @@ static int kthread_plan(const PlanInput *input, Plan *plan) {
                                 break;
                         }
         }
-        return r;
+        return r ?: warn_excepted(&context);
 }
 
 /* The kernel may have widened or narrowed it meanwhile: what was found is given back as long as it is off

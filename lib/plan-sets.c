@@ -197,8 +197,11 @@ static int refuse_empty(SetsContext *context) {
 
                 if (context->progress[i] != KNOWN || !cpulist_is_empty(&context->plan->sets[i].configured))
                         continue;
-                r = plan_refuse(context->plan, "set %s: cpus = %s is no CPU at all on this machine",
-                        context->profile->sets[i].name, context->profile->sets[i].cpus);
+                r = plan_refuse(context->plan, "set %s: cpus = %s is no CPU at all on this machine%s",
+                        context->profile->sets[i].name, context->profile->sets[i].cpus,
+                        cpulist_count(&context->world->topology->online) == 1
+                                ? ", which has one CPU online: nothing can be set apart from it"
+                                : "");
                 if (r < 0)
                         return r;
         }

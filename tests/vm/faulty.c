@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #include "daemon.h"
-#include "notify.h"
 #include "protocol.h"
 
 #define FAULT_FILE RTISOL_RUNTIME_DIR "/fault"
@@ -63,31 +62,10 @@ static int on_access(void *userdata, KfsMoment moment, const char *object, const
         return moment == KFS_AFTER_WRITE ? on_write("after", object, value) : 0;
 }
 
-static int run(void) {
-        static const DaemonOptions options = {
-                .paths = { .runtime = RTISOL_RUNTIME_DIR }, .socket = RTISOL_PRIVATE_SOCKET, .machine = true
-        };
-        __attribute__((cleanup(sd_event_unrefp))) sd_event *event = NULL;
-        _cleanup_daemon_ Daemon *daemon = NULL;
-        sigset_t signals;
-        int r;
-
-        (void) sigemptyset(&signals);
-        (void) sigaddset(&signals, SIGTERM);
-        (void) sigaddset(&signals, SIGINT);
-        (void) sigaddset(&signals, SIGHUP);
-        if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
-                return -errno;
-        r = sd_event_new(&event);
-        if (r >= 0)
-                r = daemon_new(&options, event, &daemon);
-        if (r < 0)
-                return r;
+static void add_hook(Daemon *daemon) {
         kfs_hook(manager_kfs(daemon_manager(daemon)), on_access, NULL);
-        notify_ready();
-        return sd_event_loop(event);
 }
 
 int main(void) {
-        return run() < 0 ? 1 : 0;
+        return daemon_run(add_hook) < 0 ? 1 : 0;
 }
