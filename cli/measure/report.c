@@ -75,19 +75,23 @@ static json_t *flier_numbers(const Lane *lane) {
         return numbers;
 }
 
+static json_t *frequency(const Lane *lane) {
+        return lane->hz ? json_integer((json_int_t) lane->hz) : json_real(1e9 / (double) lane->period_ns);
+}
+
 static json_t *kind_values(MeasureKind kind, const Lane *lane) {
         switch (kind) {
         case MEASURE_PERT:
                 return json_pack("{s:f, s:f}", "loop_ns", (double) lane->pert.loop * lane->pert.ns_per_tick,
                         "limit_ns", (double) lane->pert.limit * lane->pert.ns_per_tick);
         case MEASURE_FRAME:
-                return json_pack("{s:I, s:I, s:I, s:o, s:I, s:o}", "frequency", (json_int_t) lane->hz,
-                        "missed", (json_int_t) lane->missed, "max_frame", (json_int_t) lane->worst,
-                        "work_us", usec(lane->work_ns), "last_transition", (json_int_t) lane->transition,
+                return json_pack("{s:o, s:I, s:I, s:o, s:I, s:o}", "frequency", frequency(lane), "missed",
+                        (json_int_t) lane->missed, "max_frame", (json_int_t) lane->worst, "work_us",
+                        usec(lane->work_ns), "last_transition", (json_int_t) lane->transition,
                         "flier_frames", flier_numbers(lane));
         default:
-                return json_pack("{s:I, s:I}", "frequency", (json_int_t) lane->hz, "missed",
-                        (json_int_t) lane->missed);
+                return json_pack(
+                        "{s:o, s:I}", "frequency", frequency(lane), "missed", (json_int_t) lane->missed);
         }
 }
 

@@ -124,8 +124,9 @@ static int watch_lanes(Watch *watch) {
 
         for (size_t i = 0; i < watch->run->n && r == 0; i++)
                 r = watch_lane(watch, i, &any);
+        /* What went wrong is told where the command ends. */
         if (any && fflush(stdout) != 0)
-                return -EIO;
+                return EXIT_REFUSED;
         if (r == 0 && clock_ns() - watch->shown > 1000000000) {
                 watch->shown = clock_ns();
                 session_progress(watch->session, (double) (watch->shown - watch->run->start_ns) / 1e9,
@@ -147,7 +148,7 @@ static int watch_until_end(Watch *watch, Workers *workers) {
                 (void) nanosleep(&look, NULL);
                 r = watch_lanes(watch);
         }
-        if (*session->interrupted || r < 0)
+        if (*session->interrupted || r != 0)
                 atomic_store(&watch->run->stop, true);
         for (int i = 0; r == 0 && i < GRACE_SECONDS * 10 && workers_run(workers); i++) {
                 (void) nanosleep(&look, NULL);

@@ -150,11 +150,11 @@ static int put_histograms(Picture *picture) {
         double decades = most_of(picture), top = picture->y;
         int r = put_x_axis(picture, top, top + CHART_HEIGHT);
 
-        for (double decade = 0; decade <= decades && r == 0; decade++) {
-                double y = y_of(top, decades, pow(10, decade) - 1);
+        for (double decade = 0; decade < decades && r == 0; decade++) {
+                double y = y_of(top, decades, pow(10, decade));
                 char label[32];
 
-                (void) snprintf(label, sizeof(label), "%g", pow(10, decade) - 1);
+                (void) snprintf(label, sizeof(label), "%g", pow(10, decade));
                 fprintf(picture->file,
                         "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", LEFT, y,
                         RIGHT, y);
