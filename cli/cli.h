@@ -87,6 +87,7 @@ typedef struct Verb {
 } Verb;
 
 int verb_accept(Cli *cli);
+int verb_capture(Cli *cli);
 int verb_cpus(Cli *cli);
 int verb_doctor(Cli *cli);
 int verb_explain(Cli *cli);

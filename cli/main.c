@@ -55,6 +55,10 @@ static const Verb verbs[] = {
                 "Terms are separated by commas and read from left to right; ^TERM takes away:\n"
                 "  0-3 0-31:2/8 N all online node:0 package:0 core:2 llc:0 siblings:4-7 set:rt auto auto:2",
                 verb_cpus },
+        { "capture", "FILE.tar", 1, 1, OPTION_ROOT, "write what --root needs into an archive",
+                "Unpacked elsewhere, it gives the same plan, status, doctor and cpus.  `-` is standard "
+                "output.",
+                verb_capture },
         { "kernel-args", "[NAME]", 0, 1, OPTION_JSON | OPTION_ROOT | OPTION_INSTALL | OPTION_REMOVE,
                 "print the kernel command line that a profile needs",
                 "Without NAME it is the mode in force.  Only what cannot be switched while this kernel runs "
