@@ -139,9 +139,14 @@ static const char *policy_word(int policy) {
 }
 
 static json_t *task_record(const Audit *audit, const WorldTask *task, unsigned cpu) {
+        _cleanup_cpulist_ CpuList affinity = {};
+
+        if (cpulist_copy(&task->live, &affinity) < 0)
+                return NULL;
+        cpulist_intersect(&affinity, &audit->world->topology->online);
         return json_pack("{s:i, s:i, s:o, s:b, s:s, s:i, s:o, s:i, s:o, s:b, s:s}", "tid", task->tid, "pid",
                 task->pid, "comm", record_text(task->comm), "kernel", task->kernel, "policy",
-                policy_word(task->policy), "priority", task->priority, "affinity", record_cpus(&task->live),
+                policy_word(task->policy), "priority", task->priority, "affinity", record_cpus(&affinity),
                 "last_cpu", task->last_cpu, "cgroup", record_text(task->cgroup), "expected",
                 audit_task_is_expected(audit, task, cpu), "why", audit_task_why(audit, task, cpu));
 }

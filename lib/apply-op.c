@@ -35,6 +35,23 @@ static int writable_text(ValueKind kind, const char *value, char **ret) {
         return util_asprintf(ret, "%s", value);
 }
 
+/* Do a task's CPUs differ from what was wanted by nothing but CPUs that are away?  Some kernels, and control groups
+ * with cpuset files, keep those out of a mask until they come back. */
+static bool lacks_cpus_away(Kfs *kfs, const Step *step, const char *live, const char *wanted) {
+        _cleanup_cpulist_ CpuList is = {}, should = {}, online = {};
+        _cleanup_free_ char *text = NULL;
+
+        if (!live || !util_startswith(step->object, "task/") ||
+                (step->kind != VALUE_CPULIST && step->kind != VALUE_WITHIN) ||
+                kfs_read(kfs, "/sys/devices/system/cpu/online", &text) < 0 ||
+                cpulist_parse(text, &online, NULL) < 0 || cpulist_parse(live, &is, NULL) < 0 ||
+                cpulist_parse(wanted, &should, NULL) < 0 || !cpulist_is_subset(&is, &should))
+                return false;
+        cpulist_intersect(&should, &online);
+        cpulist_intersect(&is, &online);
+        return cpulist_equal(&is, &should);
+}
+
 static int set_patiently(
         Kfs *kfs, const Step *step, const char *value, const char *within, char **ret_live) {
         int r = -EAGAIN;
@@ -45,6 +62,8 @@ static int set_patiently(
                 free(TAKE_PTR(*ret_live));
                 r = kfs_set(kfs, step->object, step->kind, value, within, ret_live);
         }
+        if (r == -EBADMSG && lacks_cpus_away(kfs, step, *ret_live, value))
+                return OP_LACKS_CPUS;
         return r < 0 ? r : 0;
 }
 

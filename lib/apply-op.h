@@ -5,10 +5,14 @@
 
 /* One op done or undone: what apply.c and apply-undo.c share. */
 
-/* Makes the op's object hold its target, trying again for a moment where the kernel is only busy.  0, or the
- * errno of kfs_set(); *ret_live is what it reads where that is known. */
+/* The value was taken as far as the kernel takes it now: a task's mask has all it should have but CPUs that are
+ * away. */
+#define OP_LACKS_CPUS 1
+
+/* Makes the op's object hold its target, trying again for a moment where the kernel is only busy.  0,
+ * OP_LACKS_CPUS, or the errno of kfs_set(); *ret_live is what it reads where that is known. */
 int op_do(Kfs *kfs, const Op *op, char **ret_live);
-/* Puts back what was there when the switch was planned. */
+/* Puts back what was there when the switch was planned; returns likewise. */
 int op_undo(Kfs *kfs, const Op *op, char **ret_live);
 /* Does the object hold the op's target now? */
 bool op_holds(Kfs *kfs, const Op *op);
@@ -31,3 +35,5 @@ int apply_undo(Kfs *kfs, Journal *journal, size_t n_begun, ApplyProblems *proble
 
 /* A record for an object that could not be put back: green finds it under what it reads now. */
 int record_left(Steps *steps, const Step *step, const char *live, const char *why);
+/* One for a task that gets the rest of its CPUs when they are back. */
+int record_lacking(Steps *steps, const Op *op, const char *live);

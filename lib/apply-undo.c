@@ -43,6 +43,14 @@ int record_left(Steps *steps, const Step *step, const char *live, const char *wh
         return steps_add(steps, &copy);
 }
 
+int record_lacking(Steps *steps, const Op *op, const char *live) {
+        Step step = op->step;
+
+        /* A task that came later has no record otherwise. */
+        step.flags &= ~(unsigned) STEP_UNRECORDED;
+        return record_left(steps, &step, live, "gets the CPUs that are away when they are back");
+}
+
 static int undo_op(Undo *undo, size_t i, UndoPass pass) {
         const Op *op = &undo->sw->ops[i];
         _cleanup_free_ char *live = NULL;
@@ -51,6 +59,8 @@ static int undo_op(Undo *undo, size_t i, UndoPass pass) {
         if (i >= undo->n_begun && !(op->step.flags & STEP_VOLATILE))
                 return 0;
         r = op_undo(undo->kfs, op, &live);
+        if (r == OP_LACKS_CPUS)
+                return record_lacking(&undo->left, op, live);
         if (r >= 0 || error_is_gone(r))
                 return 0;
         /* There is a second look at these. */

@@ -77,6 +77,8 @@ static int run_op(Run *run, const Op *op) {
         _cleanup_free_ char *live = NULL;
         int error = op_do(run->kfs, op, &live), r;
 
+        if (error == OP_LACKS_CPUS)
+                return record_lacking(&run->sw->in_force, op, live);
         if (error >= 0)
                 return 0;
         if (error == -ENOMEM)

@@ -20,22 +20,34 @@ bool cpuset_is_remote(const World *world) {
         return false;
 }
 
-int cpuset_effective(const World *world, const char *cgroup, CpuList *ret) {
+/* The nearest group that has a cpuset, from this one up; NULL where none has. */
+static const WorldCgroup *nearest_cpuset(const World *world, const char *cgroup) {
         _cleanup_free_ char *path = strdup(cgroup);
 
-        if (!path)
-                return -ENOMEM;
-        while (*path) {
+        while (path && *path) {
                 const WorldCgroup *group = world_cgroup(world, path);
                 char *slash = strrchr(path, '/');
 
                 if (group && group->effective && *group->effective)
-                        return cpulist_parse(group->effective, ret, NULL);
+                        return group;
                 if (!slash || streq(path, "/"))
                         break;
                 slash[slash == path] = '\0';
         }
-        return cpulist_copy(&world->topology->online, ret);
+        return NULL;
+}
+
+int cpuset_effective(const World *world, const char *cgroup, CpuList *ret) {
+        const WorldCgroup *group = nearest_cpuset(world, cgroup);
+
+        return group ? cpulist_parse(group->effective, ret, NULL)
+                     : cpulist_copy(&world->topology->online, ret);
+}
+
+bool cpuset_has_own(const World *world, const char *cgroup) {
+        const WorldCgroup *group = nearest_cpuset(world, cgroup);
+
+        return group && !streq(group->path, "/");
 }
 
 /* A task whose process has a record in force is moved back before its slice's turn comes. */

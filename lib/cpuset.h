@@ -40,6 +40,9 @@ bool cpuset_is_remote(const World *world);
  * it that has one; all that are online where none has.  The list is the caller's. */
 int cpuset_effective(const World *world, const char *cgroup, CpuList *ret);
 
+/* Has the cgroup, or one above it but the root, a cpuset of its own? */
+bool cpuset_has_own(const World *world, const char *cgroup);
+
 /* What the kernel says of a set, its whole chain included: `isolated`, `root`, `member`, `isolated invalid`, or
  * "" where its cgroup is gone.  *ret_reason is NULL where the set holds, else the kernel's own words, or which
  * level of the chain is at fault: a set holds only where every level is valid and the root's effective CPUs are

@@ -11,8 +11,9 @@
  *
  *   /proc/irq/25/smp_affinity_list         a file, below the root of this context
  *   /sys/kernel/debug/sched/features#NAME  one word of a file: reads `NAME` or `NO_NAME`
- *   task/TID/START/affinity                a cpulist, of online CPUs as sched_getaffinity(2) has it; START is
- *                                          field 22 of /proc/TID/stat: -ESRCH where the number was reused
+ *   task/TID/START/affinity                a cpulist, with CPUs that are away, as Cpus_allowed_list of
+ *                                          /proc/TID/status has it; START is field 22 of /proc/TID/stat:
+ *                                          -ESRCH where the number was reused
  *   task/TID/START/policy                  `fifo 2`, `other 0`, …; with a third word `reset` where a child
  *                                          falls back to SCHED_OTHER
  *   task/TID/START/cgroup                  the cgroup path of the process (`/system.slice/x.service`)

@@ -8,7 +8,7 @@
 typedef struct KthreadContext {
         const PlanInput *input;
         Plan *plan;
-        char *within;              /* housekeeping, as a cpulist */
+        char *within; /* all CPUs but the sets', as a cpulist: a mask may have CPUs that are away */
         const WorldTask *excepted; /* the first of those that the kernel itself takes off the partitions */
         size_t n_excepted;
 } KthreadContext;
@@ -111,6 +111,16 @@ static int add_kthread(KthreadContext *context, const WorldTask *task, const cha
         return backend_add(context->input, context->plan, text);
 }
 
+/* The kernel itself takes CPUs that go away out of some threads' masks: what has all that are online is pinned
+ * nowhere, and gets all CPUs back. */
+static const CpuList *found_cpus(const PlanInput *input, const WorldTask *task) {
+        const Topology *topology = input->world->topology;
+
+        if (cpulist_equal(&topology->present, &topology->online))
+                return &task->found;
+        return cpulist_equal(&task->found, &topology->online) ? &topology->possible : &task->found;
+}
+
 static int plan_affinity(KthreadContext *context, const WorldTask *task) {
         _cleanup_free_ char *before = NULL, *now = NULL, *wanted = NULL;
         _cleanup_cpulist_ CpuList list = {};
@@ -125,7 +135,7 @@ static int plan_affinity(KthreadContext *context, const WorldTask *task) {
 
         r = backend_keep_off(&task->found, &context->input->housekeeping, &list);
         r = r ?: cpulist_format(&list, &wanted);
-        r = r ?: cpulist_format(&task->found, &before);
+        r = r ?: cpulist_format(found_cpus(context->input, task), &before);
         r = r ?: cpulist_format(&task->live, &now);
         if (r < 0)
                 return r;
@@ -182,11 +192,20 @@ static int warn_excepted(const KthreadContext *context) {
                            context->excepted->comm, more ?: "");
 }
 
+static int off_sets(const PlanInput *input, char **ret) {
+        _cleanup_cpulist_ CpuList cpus = {};
+        int r = cpulist_copy(&input->world->topology->possible, &cpus);
+
+        for (size_t i = 0; i < input->profile->n_sets; i++)
+                cpulist_subtract(&cpus, &input->sets[i].configured);
+        return r < 0 ? r : cpulist_format(&cpus, ret);
+}
+
 static int kthread_plan(const PlanInput *input, Plan *plan) {
         const Profile *profile = input->profile;
         _cleanup_free_ char *within = NULL;
         KthreadContext context = { .input = input, .plan = plan };
-        int r = cpulist_format(&input->housekeeping, &within);
+        int r = off_sets(input, &within);
 
         context.within = within;
         for (size_t i = 0; r >= 0 && i < input->world->n_tasks; i++) {
@@ -204,12 +223,21 @@ static int kthread_plan(const PlanInput *input, Plan *plan) {
         return r ?: warn_excepted(&context);
 }
 
+/* All that are online where others are away: the kernel's own doing when a CPU went. */
+static bool is_what_is_online(const World *world, const char *live) {
+        _cleanup_cpulist_ CpuList cpus = {};
+
+        return world && cpulist_parse(live, &cpus, NULL) >= 0 &&
+                cpulist_equal(&cpus, &world->topology->online) &&
+                !cpulist_equal(&cpus, &world->topology->present);
+}
+
 /* The kernel may have widened or narrowed it meanwhile: what was found is given back as long as it is off
  * the sets. */
 static int kthread_revert(const Step *step, const char *live, const World *world, char **ret) {
         char *target = NULL;
 
-        if (live && step->before && step_holds(step, live)) {
+        if (live && step->before && (step_holds(step, live) || is_what_is_online(world, live))) {
                 target = strdup(step->before);
                 if (!target)
                         return -ENOMEM;

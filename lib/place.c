@@ -61,7 +61,7 @@ static int format_before(const Place *place, const WorldTask *task, char **ret) 
         bool free = is_housekeeping_wide(place->input, &task->found) ||
                 cpulist_equal(&task->found, &place->cpus->cpus);
 
-        return cpulist_format(free ? &place->input->world->topology->online : &task->found, ret);
+        return cpulist_format(free ? &place->input->world->topology->possible : &task->found, ret);
 }
 
 static int add_step(Place *place, const WorldTask *task, const char *what, Step *step) {

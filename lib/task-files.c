@@ -68,11 +68,26 @@ static const char *find_line(const char *text, const char *start) {
         return NULL;
 }
 
+/* The process that a thread is of: /proc/PID/cgroup is where its cgroup is read. */
+static int find_process(Kfs *kfs, int tid, int *ret) {
+        _cleanup_strv_ char **paths = NULL;
+        int r = find_files(kfs, tid, "stat", &paths);
+
+        if (r < 0)
+                return r;
+        return sscanf(paths[0], "/proc/%d/", ret) == 1 ? 0 : -ESRCH;
+}
+
+static int files_get_cgroup(Kfs *kfs, int tid, char **ret) {
+        int pid, r = find_process(kfs, tid, &pid);
+
+        return r < 0 ? r : files_get(kfs, pid, "cgroup", ret);
+}
+
 /* Affinity */
 
 static int files_get_affinity(Kfs *kfs, int tid, CpuList *ret) {
-        _cleanup_free_ char *status = NULL, *list = NULL, *online = NULL;
-        _cleanup_cpulist_ CpuList cpus = {}, away = {};
+        _cleanup_free_ char *status = NULL, *list = NULL;
         const char *allowed;
         int r = files_get(kfs, tid, "status", &status);
 
@@ -84,15 +99,7 @@ static int files_get_affinity(Kfs *kfs, int tid, CpuList *ret) {
         list = strndup(allowed, strcspn(allowed, "\n"));
         if (!list)
                 return -ENOMEM;
-        r = cpulist_parse(list, &cpus, NULL);
-        if (r < 0)
-                return r;
-        /* As the system call: of CPUs that are online. */
-        if (kfs_peek(kfs, "/sys/devices/system/cpu/online", &online) >= 0 &&
-                cpulist_parse(online, &away, NULL) >= 0)
-                cpulist_intersect(&cpus, &away);
-        *ret = cpulist_take(&cpus);
-        return 0;
+        return cpulist_parse(list, ret, NULL);
 }
 
 static int put_allowed(Kfs *kfs, const char *path, const char *list) {
@@ -110,8 +117,35 @@ static int put_allowed(Kfs *kfs, const char *path, const char *list) {
         return r ?: kfs_replace(kfs, path, text);
 }
 
+static bool has_cpuset(Kfs *kfs, int tid) {
+        _cleanup_free_ char *text = NULL, *file = NULL;
+        const char *path = files_get_cgroup(kfs, tid, &text) >= 0 ? find_line(text, "0::/") : NULL;
+
+        if (!path || *path == '\n')
+                return false;
+        return util_asprintf(&file, "/sys/fs/cgroup/%.*s/cpuset.cpus", (int) strcspn(path, "\n"), path) >=
+                0 &&
+                kfs_exists(kfs, file);
+}
+
+/* As the kernel: a mask has to have a CPU that is online, and below the root's cpuset it keeps only such. */
+static int keep_allowed(Kfs *kfs, int tid, CpuList *cpus) {
+        _cleanup_cpulist_ CpuList online = {};
+        _cleanup_free_ char *text = NULL;
+
+        if (kfs_peek(kfs, "/sys/devices/system/cpu/online", &text) < 0 ||
+                cpulist_parse(text, &online, NULL) < 0)
+                return 0;
+        if (!cpulist_intersects(cpus, &online))
+                return -EINVAL;
+        if (has_cpuset(kfs, tid))
+                cpulist_intersect(cpus, &online);
+        return 0;
+}
+
 static int files_set_affinity(Kfs *kfs, int tid, const CpuList *cpus) {
         _cleanup_free_ char *list = NULL, *stat = NULL;
+        _cleanup_cpulist_ CpuList taken = {};
         _cleanup_strv_ char **paths = NULL;
         const char *flags;
         int r = files_get_stat(kfs, tid, &stat);
@@ -121,7 +155,9 @@ static int files_set_affinity(Kfs *kfs, int tid, const CpuList *cpus) {
         flags = task_stat_field(stat, 9);
         if (flags && strtoul(flags, NULL, 10) & PF_NO_SETAFFINITY)
                 return -EINVAL;
-        r = cpulist_format(cpus, &list);
+        r = cpulist_copy(cpus, &taken);
+        r = r ?: keep_allowed(kfs, tid, &taken);
+        r = r ?: cpulist_format(&taken, &list);
         r = r ?: find_files(kfs, tid, "status", &paths);
         STRV_FOREACH (path, paths)
                 r = r ?: put_allowed(kfs, *path, list);
@@ -193,22 +229,6 @@ static int files_set_policy(Kfs *kfs, int tid, const TaskPolicy *policy) {
 }
 
 /* Cgroup */
-
-/* The process that a thread is of: /proc/PID/cgroup is where its cgroup is read. */
-static int find_process(Kfs *kfs, int tid, int *ret) {
-        _cleanup_strv_ char **paths = NULL;
-        int r = find_files(kfs, tid, "stat", &paths);
-
-        if (r < 0)
-                return r;
-        return sscanf(paths[0], "/proc/%d/", ret) == 1 ? 0 : -ESRCH;
-}
-
-static int files_get_cgroup(Kfs *kfs, int tid, char **ret) {
-        int pid, r = find_process(kfs, tid, &pid);
-
-        return r < 0 ? r : files_get(kfs, pid, "cgroup", ret);
-}
 
 static int compare_numbers(const void *a, const void *b) {
         return strverscmp(*(char *const *) a, *(char *const *) b);

@@ -33,6 +33,7 @@ static int index_records(TaskPlan *context) {
 }
 
 int task_plan_init(TaskPlan *context, const PlanInput *input, Plan *plan) {
+        _cleanup_cpulist_ CpuList within = {};
         int r;
 
         *context = (TaskPlan){ .input = input, .plan = plan };
@@ -49,16 +50,22 @@ int task_plan_init(TaskPlan *context, const PlanInput *input, Plan *plan) {
                         return r;
         }
         r = cpulist_copy(&input->world->topology->online, &context->open);
+        r = r ?: cpulist_copy(&input->world->topology->possible, &within);
+        r = r ?: cpulist_copy(&input->world->topology->present, &context->away);
         if (r < 0)
                 return r;
+        cpulist_subtract(&context->away, &input->world->topology->online);
         cpulist_subtract(&context->open, &context->shut);
-        r = cpulist_format(&context->open, &context->within);
+        /* A mask may have CPUs that are away as long as they are not the sets'. */
+        cpulist_subtract(&within, &context->shut);
+        r = cpulist_format(&within, &context->within);
         return r ?: index_records(context);
 }
 
 void task_plan_done(TaskPlan *context) {
         cpulist_done(&context->shut);
         cpulist_done(&context->open);
+        cpulist_done(&context->away);
         cpulist_done(&context->full);
         free(context->cgroup);
         free(context->within);
@@ -159,6 +166,25 @@ int task_found(const TaskPlan *context, const WorldTask *task, CpuList *ret) {
         return 0;
 }
 
+int task_online_part(const TaskPlan *context, const CpuList *cpus, CpuList *ret) {
+        int r = cpulist_copy(cpus, ret);
+
+        cpulist_intersect(ret, &context->input->world->topology->online);
+        return r;
+}
+
+/* What a task of the group has that is not pinned.  In the root's cpuset, where no mode was, that is every CPU: there
+ * a mask keeps those that are away. */
+static int full_of(const TaskPlan *context, const char *cgroup, CpuList *ret) {
+        const World *world = context->input->world;
+        int r = cpuset_effective(world, cgroup, ret);
+
+        if (r < 0)
+                return r;
+        cpulist_intersect(ret, &world->topology->online);
+        return context->was_shut || cpuset_has_own(world, cgroup) ? 0 : cpulist_union(ret, &context->away);
+}
+
 int task_is_pinned(TaskPlan *context, const WorldTask *task, const CpuList *cpus) {
         if (!context->cgroup || !streq(context->cgroup, task->cgroup)) {
                 _cleanup_cpulist_ CpuList full = {};
@@ -169,12 +195,11 @@ int task_is_pinned(TaskPlan *context, const WorldTask *task, const CpuList *cpus
                         return -ENOMEM;
                 free(context->cgroup);
                 context->cgroup = copy;
-                r = cpuset_effective(context->input->world, *copy ? copy : "/", &full);
+                r = full_of(context, *copy ? copy : "/", &full);
                 if (r < 0)
                         return r;
                 cpulist_done(&context->full);
                 context->full = cpulist_take(&full);
-                cpulist_intersect(&context->full, &context->input->world->topology->online);
         }
         return !cpulist_is_subset(&context->full, cpus);
 }

@@ -5,35 +5,23 @@
 
 #include "kfs-provider.h"
 #include "task-provider.h"
+#include "world-read.h"
 
 #define BITS (CHAR_BIT * sizeof(unsigned long))
 
+static int live_peek(Kfs *kfs, int tid, const char *name, char **ret) {
+        _cleanup_free_ char *path = NULL;
+        int r = util_asprintf(&path, "/proc/%d/%s", tid, name);
+
+        return r < 0 ? r : kfs_peek(kfs, path, ret);
+}
+
+/* Not sched_getaffinity(2), which leaves out the CPUs that are away: what is put back later has to have them. */
 static int live_get_affinity(Kfs *kfs, int tid, CpuList *ret) {
-        _cleanup_cpulist_ CpuList cpus = {};
-        _cleanup_free_ unsigned long *mask = NULL;
-        size_t size = 128;
-        long n;
+        _cleanup_free_ char *status = NULL;
+        int r = live_peek(kfs, tid, "status", &status);
 
-        /* The kernel refuses a mask that is narrower than its own. */
-        do {
-                free(mask);
-                mask = calloc(1, size);
-                if (!mask)
-                        return -ENOMEM;
-                n = syscall(SYS_sched_getaffinity, tid, size, mask);
-        } while (n < 0 && errno == EINVAL && (size *= 2) <= (CPULIST_MAX + 1) / CHAR_BIT);
-        if (n < 0)
-                return -errno;
-
-        for (unsigned cpu = 0; cpu < (unsigned) n * CHAR_BIT; cpu++)
-                if (mask[cpu / BITS] & 1ul << cpu % BITS) {
-                        int r = cpulist_add(&cpus, cpu);
-
-                        if (r < 0)
-                                return r;
-                }
-        *ret = cpulist_take(&cpus);
-        return 0;
+        return r < 0 ? r : world_parse_allowed(status, ret);
 }
 
 static int live_set_affinity(Kfs *kfs, int tid, const CpuList *cpus) {
@@ -90,13 +78,6 @@ static int live_set_policy(Kfs *kfs, int tid, const TaskPolicy *policy) {
                 r = syscall(SYS_sched_setscheduler, tid,
                         policy->policy | (policy->reset ? SCHED_RESET_ON_FORK : 0), &param);
         return r < 0 ? -errno : 0;
-}
-
-static int live_peek(Kfs *kfs, int tid, const char *name, char **ret) {
-        _cleanup_free_ char *path = NULL;
-        int r = util_asprintf(&path, "/proc/%d/%s", tid, name);
-
-        return r < 0 ? r : kfs_peek(kfs, path, ret);
 }
 
 static int live_get_stat(Kfs *kfs, int tid, char **ret) {

@@ -63,18 +63,20 @@ static int was_changed(TaskPlan *context, const WorldTask *task, const Step *rec
 
 static int keep_off(TaskPlan *context, const WorldTask *task, const CpuList *found) {
         const Step *record = task_record(context, task);
-        _cleanup_cpulist_ CpuList wanted = {};
+        _cleanup_cpulist_ CpuList wanted = {}, online = {};
         unsigned flags = 0;
         int r = record ? was_changed(context, task, record) : 0;
+        bool changed = r > 0;
 
+        if (changed)
+                found = &task->live;
+        r = r < 0 ? r : task_online_part(context, found, &online);
         if (r < 0)
                 return r;
-        if (r > 0)
-                found = &task->live;
         /* What came later and stays as narrow as it is can be worked out again from what it looks like. */
-        if (r > 0 ||
-                (!record && context->was_shut && cpulist_is_subset(found, &context->open) &&
-                        !cpulist_equal(found, &context->open)))
+        if (changed ||
+                (!record && context->was_shut && cpulist_is_subset(&online, &context->open) &&
+                        !cpulist_equal(&online, &context->open)))
                 flags |= STEP_UNRECORDED;
         r = backend_keep_off(found, &context->open, &wanted);
         return r ?: add_affinity(context, task, found, &wanted, context->within, flags, NULL);
@@ -84,8 +86,13 @@ static int keep_off(TaskPlan *context, const WorldTask *task, const CpuList *fou
 static int give_back(TaskPlan *context, const WorldTask *task, const CpuList *found) {
         int r = cpulist_equal(found, &task->live) ? task_is_pinned(context, task, &task->live) : 1;
 
-        if (r <= 0 || task_record(context, task))
+        if (r < 0 || task_record(context, task))
                 return r < 0 ? r : 0;
+        /* The kernel gives back by itself what it took; of CPUs that are away just now it forgets to. */
+        if (r == 0 && cpulist_is_empty(&context->away))
+                return 0;
+        if (r == 0)
+                found = &context->input->world->topology->possible;
         return add_affinity(context, task, found, found, NULL, STEP_UNRECORDED, NULL);
 }
 
@@ -208,8 +215,10 @@ static int plan_outside(TaskPlan *context, const TaskProcess *process) {
 static int look_at_thread(TaskPlan *context, TaskProcess *process, size_t i, bool pinned_ancestor) {
         const WorldTask *thread = &process->threads[i];
         const Step *record = task_record(context, thread);
+        _cleanup_cpulist_ CpuList online = {};
         int pinned, r = task_found(context, thread, &process->found[i]);
 
+        r = r ?: task_online_part(context, &process->found[i], &online);
         if (r < 0)
                 return r;
         pinned = task_is_pinned(context, thread, &thread->live);
@@ -217,8 +226,7 @@ static int look_at_thread(TaskPlan *context, TaskProcess *process, size_t i, boo
                 return pinned;
         process->pinned[i] =
                 pinned || record || pinned_ancestor || !cpulist_equal(&process->found[i], &thread->live);
-        process->inside[i] = !cpulist_is_empty(&process->found[i]) &&
-                cpulist_is_subset(&process->found[i], &context->shut) &&
+        process->inside[i] = !cpulist_is_empty(&online) && cpulist_is_subset(&online, &context->shut) &&
                 (pinned || record || context->input->profile->pinned == PINNED_ADOPT);
         process->n_inside += process->inside[i];
         return 0;

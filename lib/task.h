@@ -19,8 +19,9 @@ typedef struct TaskPlan {
         const PlanInput *input;
         Plan *plan;
         CpuList shut;  /* the CPUs of the partitions of this mode */
-        CpuList open;  /* online and in none of them */
+        CpuList open;  /* online and in none of them; `within` has those that are away, too */
         bool was_shut; /* the mode in force has partitions: a task without a record came later */
+        CpuList away;  /* there, and not online */
         CpuList full;  /* what a task of `cgroup` may use that is not pinned */
         char *cgroup, *within;
         const Step **records; /* of the mode in force, by thread */
@@ -48,6 +49,8 @@ const Step *task_ancestor_record(const TaskPlan *context, const WorldTask *task)
 /* The CPUs that a thread had before any mode: what was found; for one that came later, what its nearest ancestor
  * with a record gets back, if it still has the CPUs that it inherited from it. */
 int task_found(const TaskPlan *context, const WorldTask *task, CpuList *ret);
+/* Those of its CPUs that it can run on just now. */
+int task_online_part(const TaskPlan *context, const CpuList *cpus, CpuList *ret);
 /* 1 where it has not all the CPUs that its cgroup gives it just now. */
 int task_is_pinned(TaskPlan *context, const WorldTask *task, const CpuList *cpus);
 /* 1 where a process above is pinned: then the record of this one tells it from what came later. */

@@ -112,8 +112,6 @@ static int read_affinity(World *world, WorldTask *task) {
                 r = world_parse_allowed(status, &task->live);
         if (r < 0)
                 return ignore_gone(r);
-        /* As sched_getaffinity(2): a mask may hold CPUs that are away. */
-        cpulist_intersect(&task->live, &world->topology->online);
         return cpulist_copy(&task->live, &task->found);
 }
 

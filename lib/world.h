@@ -36,7 +36,7 @@ typedef struct WorldTask {
         int last_cpu;
         char state;          /* R, S, … */
         uint64_t runtime_ns; /* utime + stime in ns */
-        CpuList live, found; /* affinity */
+        CpuList live, found; /* affinity, with CPUs that are away */
         char *cgroup;        /* `/system.slice/x.service`; of the process, "" unknown */
 } WorldTask;
 

@@ -47,7 +47,7 @@ static void test_read(void **state) {
                 int error;
                 const char *text;
         } table[] = {
-                { "task/41/777/affinity", 0, "0-3" }, /* of those online */
+                { "task/41/777/affinity", 0, "0-7" }, /* with those that are away */
                 { "task/43/777/affinity", 0, "1" },
                 { "task/41/777/policy", 0, "other 0" },
                 { "task/43/777/policy", 0, "fifo 2" },

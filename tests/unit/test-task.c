@@ -217,6 +217,76 @@ static void test_back(void **state) {
         }
 }
 
+static void set_online(Tree *tree, bool all) {
+        tree_put(tree, "/sys/devices/system/cpu/online", all ? "0-3\n" : "0-2\n");
+        tree_put(tree, "/sys/devices/system/cpu/cpu3/online", all ? "1\n" : "0\n");
+        tree_put(tree, "/sys/fs/cgroup/cpuset.cpus.effective", all ? "0-3\n" : "0-2\n");
+}
+
+/* CPU 3 is away at the switch, or at the way back: nobody loses it, and nothing is called a refusal that is none.  What
+ * the kernel takes out of a mask meanwhile is given back once the CPU has returned. */
+static void test_away(void **state) {
+        static const struct {
+                const char *what, *found;
+                bool kernel, cpuset;
+                const char *inside; /* in the mode */
+                const char *forgot; /* what the kernel makes of that, or NULL */
+                const char *back, *later;
+        } table[] = {
+                { "a kernel thread", "0-3", true, false, "0", NULL, "0-3", "0-3" },
+                { "one that the kernel puts on what is left", "0-3", true, false, "0", "0-2", "0-3", "0-3" },
+                { "one that was pinned", "0,3", true, false, "0", NULL, "0,3", "0,3" },
+                { "one that was pinned to others", "1", true, false, "0", NULL, "1", "1" },
+                { "a pinned task", "0,3", false, false, "0", NULL, "0,3", "0,3" },
+                { "one in a cpuset", "0,3", false, true, "0", NULL, "0", "0,3" },
+                { "one that is not pinned", "0-3", false, false, "0-3", NULL, "0-3", "0-3" },
+                { "one that is not pinned, and narrowed", "0-3", false, false, "0-3", "0-2", "0-3", "0-3" },
+                { "the same in a cpuset", "0-3", false, true, "0-3", "0-2", "0-2", "0-3" },
+        };
+
+        for (size_t i = 0; i < 2 * ARRAY_SIZE(table); i++) {
+                _cleanup_tree_ Tree *tree = work_tree(false);
+                _cleanup_steps_ Steps in_force = {};
+                size_t row = i / 2;
+                WorkTask task = { .pid = 9,
+                        .comm = "a",
+                        .cpus = table[row].found,
+                        .cgroup = table[row].kernel ? "/" : "/system.slice",
+                        .flags = table[row].kernel ? 0x200000 : 0 };
+
+                if (table[row].cpuset)
+                        work_put_group(tree, "/system.slice", "", NULL);
+                work_put_task(tree, task);
+                set_online(tree, i % 2);
+                work_switch(tree, i % 2 ? RT("1-3") : RT("1-2"), &in_force);
+                read_mask(tree, table[row].what, 9, table[row].inside);
+                copy_mask(tree, 9);
+                set_online(tree, false);
+                if (table[row].forgot)
+                        set_mask(tree, 9, table[row].forgot);
+                work_switch(tree, GREEN, &in_force);
+                read_mask(tree, table[row].what, 9, table[row].back);
+                copy_mask(tree, 9);
+                set_online(tree, true);
+                work_switch(tree, GREEN, &in_force);
+                read_mask(tree, table[row].what, 9, table[row].later);
+                assert_int_equal(in_force.n, 0);
+        }
+}
+
+/* Pinned to a set's CPU and to one that is away is pinned inside the set. */
+static void test_pinned_inside_and_away(void **state) {
+        _cleanup_tree_ Tree *tree = work_tree(false);
+        _cleanup_plan_ Plan *plan = NULL;
+        _cleanup_free_ char *refusals = NULL;
+
+        work_put_task(tree, (WorkTask){ .pid = 9, .comm = "a", .cpus = "2-3", SYSTEM });
+        set_online(tree, false);
+        plan = work_plan(tree, RT("1-2"), NULL, NULL);
+        refusals = work_refusals(plan);
+        assert_non_null(strstr(refusals, "is pinned to CPUs 2-3, all inside set rt"));
+}
+
 /* The lines that have this in them. */
 static char *lines_of(char *text, const char *with) {
         _cleanup_free_ char *all = text;
@@ -358,6 +428,8 @@ int main(void) {
                 cmocka_unit_test(test_plan),
                 cmocka_unit_test(test_group_limit),
                 cmocka_unit_test(test_back),
+                cmocka_unit_test(test_away),
+                cmocka_unit_test(test_pinned_inside_and_away),
                 cmocka_unit_test(test_later),
                 cmocka_unit_test(test_blockers),
                 cmocka_unit_test(test_reads_per_thread),

@@ -5,22 +5,9 @@ import contextlib
 import os
 
 import kernel
-from actors import allowed_cpus, mode, program, service, value
+from actors import KEYBOARD, allowed_cpus, mode, pinned_kthread, program, service, value
 from case import case, rtisoctl
 from snapshot import diff, snapshot
-
-KEYBOARD = 1                    # an IO-APIC interrupt that every PC has
-
-
-@contextlib.contextmanager
-def pinned_kthread(comm, cpus):
-    tid = next(t.tid for t in kernel.unbound_kthreads() if t.comm == comm)
-    before = os.sched_getaffinity(tid)
-    os.sched_setaffinity(tid, cpus)
-    try:
-        yield tid
-    finally:
-        os.sched_setaffinity(tid, before)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import json
 import os
 
 import kernel
-from actors import daemon, green, mode
+from actors import daemon, green, hotplug, mode
 from case import Skip, case, rtisoctl, run, wait_for
 
 SETS = {1, 2, 3}
@@ -113,10 +113,6 @@ def irqbalance_runs_all_the_time():
             yield "it was told to keep off", touched, []
     finally:
         run("systemctl", "stop", "irqbalance.service", check=False)
-
-
-def hotplug(cpu, online):
-    kernel.write(f"/sys/devices/system/cpu/cpu{cpu}/online", "1" if online else "0")
 
 
 @case

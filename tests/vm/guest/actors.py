@@ -14,6 +14,7 @@ from case import rtisoctl, run, wait_for
 
 PROFILES = "/etc/rtisold/profiles"
 SPIN = "while :; do :; done"
+KEYBOARD = 1                    # an IO-APIC interrupt that every PC has
 
 
 @contextlib.contextmanager
@@ -45,6 +46,21 @@ def program(*argv, cpus=None):
     finally:
         child.kill()
         child.wait()
+
+
+@contextlib.contextmanager
+def pinned_kthread(comm, cpus):
+    tid = next(t.tid for t in kernel.unbound_kthreads() if t.comm == comm)
+    before = os.sched_getaffinity(tid)
+    os.sched_setaffinity(tid, cpus)
+    try:
+        yield tid
+    finally:
+        os.sched_setaffinity(tid, before)
+
+
+def hotplug(cpu, online):
+    kernel.write(f"/sys/devices/system/cpu/cpu{cpu}/online", "1" if online else "0")
 
 
 @contextlib.contextmanager
