@@ -160,6 +160,16 @@ int bus_listen(Bus *bus, const char *path, uid_t uid) {
         return 0;
 }
 
+int bus_listen_again(Bus *bus) {
+        _cleanup_free_ char *path = NULL;
+
+        if (!bus->path || access(bus->path, F_OK) == 0)
+                return 0;
+        bus->listener = sd_event_source_disable_unref(bus->listener);
+        path = TAKE_PTR(bus->path);
+        return bus_listen(bus, path, bus->uid);
+}
+
 static int on_reconnect(sd_event_source *source, uint64_t usec, void *userdata) {
         Bus *bus = userdata;
 

@@ -17,6 +17,8 @@ DEFINE_CLEANUP_POINTER(Bus, bus_free)
 /* Offers the interface on a socket of this path (one that is there already is replaced), to this user alone.
  */
 int bus_listen(Bus *bus, const char *path, uid_t uid);
+/* The same once more, where somebody removed the socket. */
+int bus_listen_again(Bus *bus);
 /* Connects to the system bus as soon as there is one, and again when it went away. */
 int bus_connect(Bus *bus);
 

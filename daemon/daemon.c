@@ -58,6 +58,15 @@ static void on_end(void *userdata, const Outcome *outcome) {
         daemon_follow(daemon);
 }
 
+static void on_removed(void *userdata) {
+        Daemon *daemon = userdata;
+        int r = daemon->bus ? bus_listen_again(daemon->bus) : 0;
+
+        if (r < 0)
+                log_plain(LOG_WARNING, "The private socket was removed and cannot be made again: %s.",
+                        strerror(-r));
+}
+
 static void on_drift(void *userdata) {
         Daemon *daemon = userdata;
 
@@ -134,7 +143,7 @@ static int daemon_start(Daemon *daemon, const DaemonOptions *options) {
 }
 
 int daemon_new(const DaemonOptions *options, sd_event *event, Daemon **ret) {
-        static const ManagerHooks hooks = { on_begin, on_progress, on_end };
+        static const ManagerHooks hooks = { on_begin, on_progress, on_end, on_removed };
         _cleanup_daemon_ Daemon *daemon = calloc(1, sizeof(Daemon));
         int r;
 

@@ -5,8 +5,8 @@
 #include "confirm.h"
 #include "manager.h"
 
-/* Shared by manager.c (what is in force), manager-queue.c (one request after another), manager-requests.c
- * (what each one does) and manager-leases.c (what leases have to do with it). */
+/* Shared by manager.c (what is in force), manager-journal.c (its record), manager-queue.c (one request after another),
+ * manager-requests.c (what each one does) and manager-leases.c (what leases have to do with it). */
 
 /* Who switches when nobody does. */
 #define BY_BOOT "boot"
@@ -46,8 +46,9 @@ struct Manager {
         unsigned release_tries;
         Confirm *confirm;
         Profile *profile;
-        char *boot_id, *state_file, *runtime;
-        bool lost; /* the journal could not be used: what was found before the mode is not known */
+        char *boot_id, *runtime, *state_file;
+        sd_event_source *watches[2]; /* of the folders of the journal and of the state file */
+        bool lost;                   /* what was found before the mode is not known: its journal is gone */
         Request *first, *last;
         ManagerHooks hooks;
         void *userdata;
@@ -78,6 +79,14 @@ int manager_run(Manager *manager, const Request *request, Outcome *ret, int *ret
 
 /* One switch, with all that goes with it: the watchdog, the log, the state file, and those who are told. */
 int manager_switch(Manager *manager, const SwitchRequest *request, const char *why, Outcome *ret);
+/* The journal, from what the state file says where it is gone. */
+int manager_open_journal(Manager *manager, const char *runtime);
+/* At the start, once nothing is under way: what was left behind by a mode that no record tells of. */
+int manager_find_lost(Manager *manager);
+int manager_refuse_lost(Manager *manager, const char *mode, Outcome *ret);
+/* Tells of a journal that was removed and had to be written anew. */
+int manager_say_restored(Manager *manager, Outcome *outcome);
+
 /* For `rtisoctl status`: what is in force. */
 void manager_write_state(Manager *manager);
 /* Green, and nothing recorded. */

@@ -2,7 +2,6 @@
 #include "manager-internal.h"
 
 #include <malloc.h>
-#include <sys/stat.h>
 
 #include "audit.h"
 #include "counts.h"
@@ -82,6 +81,8 @@ int manager_switch(Manager *manager, const SwitchRequest *request, const char *w
 
         if (!from)
                 return -ENOMEM;
+        if (manager->lost && !request->force)
+                return manager_refuse_lost(manager, request->mode, ret);
         if (manager->hooks.begin)
                 manager->hooks.begin(manager->userdata, request->mode);
         r = switch_run(manager->kfs, manager->journal, request, on_progress, manager, &outcome, &profile);
@@ -91,6 +92,10 @@ int manager_switch(Manager *manager, const SwitchRequest *request, const char *w
         }
         if (r >= 0 && outcome.kind == OUTCOME_DONE && !streq(from, request->mode))
                 manager_save_counts(manager);
+        if (r >= 0 && outcome.kind == OUTCOME_DONE)
+                manager->lost = false;
+        if (r >= 0)
+                r = manager_say_restored(manager, &outcome);
         manager_write_state(manager);
         if (r >= 0)
                 manager_log_outcome(manager, request, from, why, &outcome);
@@ -125,27 +130,6 @@ void manager_read_conf(Manager *manager) {
 
 bool manager_is_idle(const Manager *manager) {
         return streq(journal_mode(manager->journal), "green") && journal_steps(manager->journal)->n == 0;
-}
-
-static int manager_open_journal(Manager *manager, const char *runtime) {
-        _cleanup_free_ char *directory = NULL;
-        int r;
-
-        r = util_asprintf(&directory, "%s/journal", runtime);
-        if (r < 0)
-                return r;
-        if ((mkdir(runtime, 0755) < 0 && errno != EEXIST) || (mkdir(directory, 0700) < 0 && errno != EEXIST))
-                return -errno;
-        r = kfs_read(manager->kfs, "/proc/sys/kernel/random/boot_id", &manager->boot_id);
-        if (r < 0)
-                return r;
-        r = util_copy(runtime, &manager->runtime);
-        r = r ?: util_asprintf(&manager->state_file, "%s/state.json", runtime);
-        if (r < 0)
-                return r;
-        r = journal_open(directory, manager->boot_id, &manager->journal);
-        manager->lost = r > 0;
-        return r;
 }
 
 static int manager_open_waiting(Manager *manager, const char *runtime) {
@@ -202,9 +186,11 @@ void manager_free(Manager *manager) {
         journal_free(manager->journal);
         kfs_free(manager->kfs);
         sd_event_unref(manager->event);
+        for (size_t i = 0; i < ARRAY_SIZE(manager->watches); i++)
+                (void) sd_event_source_disable_unref(manager->watches[i]);
         free(manager->boot_id);
-        free(manager->state_file);
         free(manager->runtime);
+        free(manager->state_file);
         free(manager);
 }
 
@@ -283,7 +269,10 @@ int manager_start(Manager *manager) {
         r = manager_recover(manager, unfinished);
         if (r < 0)
                 return r;
-        if (!manager_is_idle(manager))
+        r = manager_find_lost(manager);
+        if (r < 0)
+                return r;
+        if (!manager_is_idle(manager) && !manager->lost)
                 manager_adopt(manager);
         manager_write_state(manager);
         r = manager_enters_boot_mode(manager) ? manager_enter_boot_mode(manager) : 0;

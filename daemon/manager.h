@@ -20,6 +20,7 @@ typedef struct ManagerHooks {
         void (*begin)(void *userdata, const char *mode); /* a switch begins */
         void (*progress)(void *userdata, const char *step, size_t done, size_t total);
         void (*end)(void *userdata, const Outcome *outcome); /* it is through: what is in force may be new */
+        void (*removed)(void *userdata); /* somebody removed something from the runtime folder */
 } ManagerHooks;
 
 /* Modes: what is in force, and one request after another that changes it. */

@@ -145,6 +145,19 @@ static int run_note_cycled(Run *run, const Switch *sw) {
         return 0;
 }
 
+static int run_fail_journal(Run *run, int error) {
+        if (error == -ENOMEM)
+                return error;
+        run->outcome.kind = OUTCOME_NOT_BEGUN;
+        return outcome_say(&run->outcome,
+                "The journal %s cannot be written (%s); nothing was changed. Make its folder writable "
+                "again, or "
+                "make room there, and do not restart rtisold before: what was found before mode %s is known "
+                "to "
+                "it alone.",
+                journal_file(run->journal), strerror(-error), journal_mode(run->journal));
+}
+
 static int run_apply(Run *run, const Profile *profile, const Plan *plan, Switch *sw, ApplyProgress progress,
         void *userdata) {
         _cleanup_(apply_problems_done) ApplyProblems problems = {};
@@ -158,8 +171,7 @@ static int run_apply(Run *run, const Profile *profile, const Plan *plan, Switch 
         r = apply_switch(run->kfs, run->journal, sw, profile->sha256, run->request->by, progress, userdata,
                 &outcome, &problems);
         if (r < 0)
-                return run_fail(
-                        run, OUTCOME_NOT_BEGUN, r, "The journal cannot be written; nothing was changed");
+                return run_fail_journal(run, r);
         if (outcome == APPLY_DONE) {
                 STRV_FOREACH (sentence, sw->left_alone) {
                         r = outcome_say(&run->outcome, "%s", *sentence);

@@ -118,6 +118,11 @@ static const struct {
         { "/sys/kernel/debug/", -ENOENT, "mount debugfs at /sys/kernel/debug, if the kernel has it" },
         { "cycle/", -EBUSY, "something holds the CPU; do without timers = yes" },
         { "journal", -ENOSPC, "make room in the file system of /run/rtisold" },
+        { "journal", -ENOENT, "somebody removed its folder, make that again: mkdir -p /run/rtisold" },
+        { "journal", -EROFS,
+                "its folder cannot be written to; make /run/rtisold again if it is not there, and look at "
+                "the "
+                "sandbox of the service" },
         { "", -ENOENT, "this kernel does not have it; a dash before the key makes it optional" },
         { "", -EINVAL, "the kernel does not take this value; see what it offers and correct the profile" },
         { "", -EBUSY, "somebody else uses it; find out who and switch again" },
@@ -134,7 +139,9 @@ static const char *error_advice(const ApplyProblem *problem) {
         size_t i = 0;
 
         while (advices[i].error != 0 &&
-                (advices[i].error != problem->error || !util_startswith(problem->object, advices[i].prefix)))
+                (advices[i].error != problem->error ||
+                        (!util_startswith(problem->object, advices[i].prefix) &&
+                                !util_startswith(problem->id, advices[i].prefix))))
                 i++;
         return advices[i].advice;
 }

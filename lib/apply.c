@@ -203,8 +203,9 @@ static void problems_keep_failure(ApplyProblems *problems) {
 }
 
 /* The journal is an object like others to whoever reads the problems. */
-static int problems_add_journal(ApplyProblems *problems, const char *mode, int error) {
-        Step step = { .id = (char *) "journal", .object = (char *) "journal" };
+static int problems_add_journal(
+        ApplyProblems *problems, const Journal *journal, const char *mode, int error) {
+        Step step = { .id = (char *) "journal", .object = (char *) journal_file(journal) };
 
         return problems_add(problems, &step, mode, NULL, error);
 }
@@ -220,7 +221,7 @@ static int run_undo(Kfs *kfs, Journal *journal, size_t n_begun, const char *mode
         /* The switch stays unfinished in the journal, and is undone again by the next one or the next start.
          */
         *ret_outcome = APPLY_INCOMPLETE;
-        return problems_add_journal(problems, mode, r);
+        return problems_add_journal(problems, journal, mode, r);
 }
 
 /* What the kernel refused for good is not tried again while the mode stays: the records remember. */
@@ -283,7 +284,7 @@ static int run_switch(Run *run, Journal *journal, const char *profile_sha256, co
         if (r == 0)
                 return 0;
         if (r < 0)
-                r = problems_add_journal(run->problems, run->sw->to, r);
+                r = problems_add_journal(run->problems, journal, run->sw->to, r);
         problems_keep_failure(run->problems);
         return r < 0 ? r : run_undo(run->kfs, journal, begun, run->sw->from, run->problems, ret_outcome);
 }

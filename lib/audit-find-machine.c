@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "audit-findings.h"
 
+#include "cpuset.h"
+
 /* Less than this of a CPU's time that a hypervisor gives to others is what starting an interrupt handler takes. */
 #define STEAL_SHARE 0.001
 
@@ -35,6 +37,46 @@ static int find_partitions(Audit *audit) {
                         return r;
         }
         return 0;
+}
+
+static int find_unrecorded(Audit *audit, const WorldCgroup *cgroup) {
+        _cleanup_cpulist_ CpuList cpus = {};
+        _cleanup_free_ char *why = NULL;
+        const char *slice = strrchr(cgroup->path, '/') + 1;
+        FindingText text = {
+                .code = "partition-unrecorded",
+                .severity = "error",
+                .name = slice,
+                .cpus = &cpus,
+                .all_cpus = true,
+                .subject = slice,
+                .fix = "rtisoctl mode green --force",
+                .is_command = true,
+        };
+        int r = cpulist_parse(cgroup->effective ?: cgroup->cpus ?: "", &cpus, NULL);
+
+        if (r == -ENOMEM)
+                return r;
+        r = util_asprintf(&why,
+                "it is a partition (%s) of no mode in force: the record of what a mode changed was lost. "
+                "Green "
+                "takes it apart and leaves what else was changed; a reboot ends all of it",
+                cgroup->partition);
+        text.why = why;
+        return r ?: audit_add_finding(audit, &text);
+}
+
+int audit_find_lost(Audit *audit) {
+        _cleanup_strv_ char **paths = NULL;
+        int r = cpuset_unexplained(audit->world, audit->in_force, &paths);
+
+        STRV_FOREACH (path, paths) {
+                /* The level above says nothing more. */
+                if (streq(*path, CPUSET_PARENT_PATH) && paths[1])
+                        continue;
+                r = r < 0 ? r : find_unrecorded(audit, world_cgroup(audit->world, *path));
+        }
+        return r;
 }
 
 /* The CPUs of one core that are not isolated: one finding for each core, whatever it is asked about. */

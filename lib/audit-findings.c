@@ -25,7 +25,8 @@ int audit_add_finding(Audit *audit, const FindingText *text) {
                 .severity = text->severity,
                 .is_command = text->is_command,
         };
-        int r = isolated_part(audit, text->cpus, &finding.cpus);
+        int r = text->all_cpus ? cpulist_format(text->cpus, &finding.cpus)
+                               : isolated_part(audit, text->cpus, &finding.cpus);
 
         r = r ?: util_asprintf(&finding.id, "%s:%s", text->code, text->name);
         r = r ?: util_copy(text->subject, &finding.subject);
@@ -45,10 +46,10 @@ int audit_add_finding(Audit *audit, const FindingText *text) {
 }
 
 int audit_find(Audit *audit) {
-        int r;
+        int r = audit_find_lost(audit);
 
-        if (cpulist_is_empty(&audit->isolated))
-                return 0;
+        if (r < 0 || cpulist_is_empty(&audit->isolated))
+                return r;
         r = audit_find_machine(audit);
         r = r ?: audit_find_tasks(audit);
         return r ?: audit_find_irqs(audit);

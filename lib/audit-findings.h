@@ -11,12 +11,15 @@ int audit_find(Audit *audit);
 int audit_find_tasks(Audit *audit);
 int audit_find_irqs(Audit *audit);
 int audit_find_machine(Audit *audit);
+/* Partitions of no mode in force: a machine that is isolated is not green, whatever the records say. */
+int audit_find_lost(Audit *audit);
 
 /* A finding as it is found: of texts that need not outlive the call. */
 typedef struct FindingText {
         const char *code, *severity;
         const char *name;    /* the part of the id behind the code: what stays the same at every look */
         const CpuList *cpus; /* those of them that are isolated are told; NULL: all that are isolated */
+        bool all_cpus;       /* told whatever the records say is isolated */
         const char *subject, *why, *fix;
         bool is_command;
 } FindingText;

@@ -217,6 +217,7 @@ static int audit_sets(Audit *audit, const Steps *in_force) {
 static int audit_compare(Kfs *kfs, const Steps *in_force, const char *mode, Audit *audit) {
         int r = util_copy(mode, &audit->mode);
 
+        audit->in_force = in_force;
         r = r ?: plan_audit(kfs, NULL, in_force, &audit->world);
         r = r ?: audit_steps(audit, in_force);
         return r ?: audit_sets(audit, in_force);
@@ -301,5 +302,8 @@ int audit_look(Kfs *kfs, const AuditInput *input, Audit **ret) {
 const char *audit_verdict(const Audit *audit) {
         if (audit->n_drifted > 0)
                 return "drifted";
+        for (size_t i = 0; i < audit->n_findings; i++)
+                if (streq(audit->findings[i].severity, "error") && !audit->findings[i].accepted)
+                        return "degraded";
         return audit->n_boot + audit->n_unsupported + audit->n_refused > 0 ? "degraded" : "ok";
 }

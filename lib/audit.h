@@ -38,6 +38,7 @@ typedef struct AuditSet {
 
 typedef struct Audit {
         World *world;
+        const Steps *in_force; /* borrowed */
         AuditStep *steps;
         size_t n_steps;
         AuditSet *sets;

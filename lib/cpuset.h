@@ -50,6 +50,13 @@ bool cpuset_has_own(const World *world, const char *cgroup);
  * (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition) */
 int cpuset_set_state(const World *world, const StepSet *set, char **ret_partition, char **ret_reason);
 
+/* The partitions of rtisold's slices that no set in force accounts for, as cgroup paths: what a mode leaves behind
+ * whose record was lost.  *ret is NULL where there are none.  Pure. */
+int cpuset_unexplained(const World *world, const Steps *in_force, char ***ret);
+/* Records that take rtisold's slices apart, for where the true ones were lost (STEP_MADE_UP): a slice of that name
+ * was made by a mode.  Those that in_force has are left out.  Pure. */
+int cpuset_make_up(const World *world, const Steps *in_force, Steps *ret);
+
 /* Parts of backend_cpuset. */
 
 /* What one switch makes of the control groups.  Lists are owned. */

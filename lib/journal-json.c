@@ -118,6 +118,7 @@ static const struct {
         { STEP_RECREATE, "recreate" },
         { STEP_UNRECORDED, "unrecorded" },
         { STEP_LEFT, "left" },
+        { STEP_MADE_UP, "made-up" },
 };
 
 static json_t *flags_to_json(unsigned flags) {

@@ -21,10 +21,11 @@
 #define LINE_HEAD_SIZE (sizeof("{\"sum\":\"0123456789abcdef\",\"data\":") - 1)
 
 struct Journal {
-        char *path, *boot_id;
+        char *path, *file, *boot_id;
         int directory;
-        bool on_disk; /* the file holds what the fields below do */
-        off_t begun;  /* where in it the switch under way begins */
+        bool on_disk;  /* the file holds what the fields below do */
+        bool restored; /* somebody removed it, and it was written anew */
+        off_t begun;   /* where in it the switch under way begins */
         char *mode, *by, *profile_sha256, *problem;
         uint64_t since;
         Steps steps;
@@ -39,6 +40,7 @@ void journal_free(Journal *journal) {
         if (journal->directory >= 0)
                 (void) close(journal->directory);
         free(journal->path);
+        free(journal->file);
         free(journal->boot_id);
         free(journal->mode);
         free(journal->by);
@@ -51,6 +53,21 @@ void journal_free(Journal *journal) {
 
 const char *journal_problem(const Journal *journal) {
         return journal->problem;
+}
+
+const char *journal_file(const Journal *journal) {
+        return journal->file;
+}
+
+bool journal_is_on_disk(const Journal *journal) {
+        return journal->on_disk;
+}
+
+bool journal_take_restored(Journal *journal) {
+        bool restored = journal->restored;
+
+        journal->restored = false;
+        return restored;
 }
 
 const char *journal_mode(const Journal *journal) {
@@ -328,6 +345,20 @@ static int journal_read(Journal *journal) {
         return r < 0 ? r : judge(journal, found);
 }
 
+static int open_directory(Journal *journal) {
+        int fd;
+
+        if (mkdir(journal->path, 0700) < 0 && errno != EEXIST)
+                return -errno;
+        fd = open(journal->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        if (journal->directory >= 0)
+                (void) close(journal->directory);
+        journal->directory = fd;
+        return 0;
+}
+
 int journal_open(const char *directory, const char *boot_id, Journal **ret) {
         _cleanup_journal_ Journal *journal = calloc(1, sizeof(Journal));
         int r;
@@ -339,12 +370,9 @@ int journal_open(const char *directory, const char *boot_id, Journal **ret) {
         journal->boot_id = strdup(boot_id);
         if (!journal->path || !journal->boot_id)
                 return -ENOMEM;
-        if (mkdir(directory, 0700) < 0 && errno != EEXIST)
-                return -errno;
-        journal->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (journal->directory < 0)
-                return -errno;
-        r = set_green(journal);
+        r = util_asprintf(&journal->file, "%s/" FILE_NAME, directory);
+        r = r ?: open_directory(journal);
+        r = r ?: set_green(journal);
         r = r ?: journal_read(journal);
         if (r < 0)
                 return r;
@@ -453,6 +481,58 @@ static InForce now_in_force(const Journal *journal) {
                 &journal->steps };
 }
 
+/* Keeping */
+
+static bool is_in_place(const Journal *journal) {
+        struct stat there, ours;
+
+        if (stat(journal->path, &there) < 0 || fstat(journal->directory, &ours) < 0 ||
+                there.st_dev != ours.st_dev || there.st_ino != ours.st_ino)
+                return false;
+        return !journal->on_disk || faccessat(journal->directory, FILE_NAME, F_OK, 0) == 0;
+}
+
+/* The folder above goes with `rm -r`, too. */
+static int make_above(const char *path) {
+        const char *slash = strrchr(path, '/');
+        _cleanup_free_ char *above = NULL;
+
+        if (!slash || slash == path)
+                return 0;
+        above = strndup(path, (size_t) (slash - path));
+        if (!above)
+                return -ENOMEM;
+        return mkdir(above, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int write_anew(Journal *journal) {
+        _cleanup_json_ json_t *data = journal->unfinished ? switch_to_json(journal->unfinished) : NULL;
+        InForce in_force = now_in_force(journal);
+        int r = journal->unfinished && !data ? -ENOMEM : rewrite(journal, &in_force);
+
+        r = r ?: data ? append(journal, data, &journal->begun) : 0;
+        /* A file without the switch that is under way would be a lie. */
+        if (r < 0 && data)
+                (void) unlinkat(journal->directory, FILE_NAME, 0);
+        return r;
+}
+
+int journal_keep(Journal *journal) {
+        bool was_on_disk = journal->on_disk;
+        int r;
+
+        if (is_in_place(journal))
+                return 0;
+        r = make_above(journal->path);
+        r = r ?: open_directory(journal);
+        if (r >= 0 && was_on_disk)
+                r = write_anew(journal);
+        if (r < 0)
+                return r;
+        journal->restored |= was_on_disk;
+        return was_on_disk;
+}
+
 int journal_begin(Journal *journal, const Switch *sw) {
         _cleanup_json_ json_t *data = switch_to_json(sw);
         _cleanup_switch_ Switch *copy = NULL;
@@ -461,7 +541,8 @@ int journal_begin(Journal *journal, const Switch *sw) {
 
         if (journal->unfinished)
                 return -EBUSY;
-        r = r ?: switch_from_json(data, &copy);
+        r = r < 0 ? r : journal_keep(journal);
+        r = r < 0 ? r : switch_from_json(data, &copy);
         if (r >= 0 && !journal->on_disk)
                 r = rewrite(journal, &in_force);
         r = r ?: append(journal, data, &journal->begun);
@@ -480,7 +561,8 @@ int journal_extend(Journal *journal, const Op *op) {
         if (!data)
                 return -ENOMEM;
         /* First what may fail for want of memory: what is in the file must be known here, too. */
-        r = switch_add_copy(journal->unfinished, op);
+        r = journal_keep(journal);
+        r = r < 0 ? r : switch_add_copy(journal->unfinished, op);
         if (r < 0)
                 return r;
         r = append(journal, data, &start);
@@ -502,21 +584,17 @@ static uint64_t now_usec(void) {
         return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
 }
 
-int journal_commit(Journal *journal, const Switch *sw, const char *profile_sha256, const char *by) {
-        bool same = streq(journal->mode, sw->to) && journal->since != 0;
-        _cleanup_free_ char *mode = strdup(sw->to), *sha256 = strdup(profile_sha256 ?: "");
-        _cleanup_free_ char *who = strdup(same ? journal->by : by ?: "");
-        /* Mending a mode does not make it a new one. */
-        InForce in_force = { mode, who, sha256, same ? journal->since : now_usec(), &sw->in_force };
+/* In the file first, then here; a switch under way is over with that. */
+static int replace_in_force(Journal *journal, const InForce *in_force) {
+        _cleanup_free_ char *mode = strdup(in_force->mode), *by = strdup(in_force->by),
+                            *sha256 = strdup(in_force->profile_sha256);
         Steps steps = {};
-        int r;
+        int r = mode && by && sha256 ? journal_keep(journal) : -ENOMEM;
 
-        if (!mode || !sha256 || !who)
-                return -ENOMEM;
-        r = copy_steps(&sw->in_force, &steps);
+        r = r < 0 ? r : copy_steps(in_force->steps, &steps);
         if (r < 0)
                 return r;
-        r = rewrite(journal, &in_force);
+        r = rewrite(journal, in_force);
         if (r < 0) {
                 steps_done(&steps);
                 return r;
@@ -527,11 +605,28 @@ int journal_commit(Journal *journal, const Switch *sw, const char *profile_sha25
         steps_done(&journal->steps);
         switch_free(TAKE_PTR(journal->unfinished));
         journal->mode = TAKE_PTR(mode);
-        journal->by = TAKE_PTR(who);
+        journal->by = TAKE_PTR(by);
         journal->profile_sha256 = TAKE_PTR(sha256);
-        journal->since = in_force.since;
+        journal->since = in_force->since;
         journal->steps = steps;
         return 0;
+}
+
+int journal_commit(Journal *journal, const Switch *sw, const char *profile_sha256, const char *by) {
+        /* Mending a mode does not make it a new one. */
+        bool same = streq(journal->mode, sw->to) && journal->since != 0;
+        _cleanup_free_ char *who = strdup(same ? journal->by : by ?: "");
+        InForce in_force = { sw->to, who, profile_sha256 ?: "", same ? journal->since : now_usec(),
+                &sw->in_force };
+
+        return who ? replace_in_force(journal, &in_force) : -ENOMEM;
+}
+
+int journal_adopt(Journal *journal, const char *mode, const char *by, const char *profile_sha256,
+        uint64_t since, const Steps *steps) {
+        InForce in_force = { mode, by, profile_sha256, since, steps };
+
+        return journal->unfinished ? -EBUSY : replace_in_force(journal, &in_force);
 }
 
 /* The records of the mode that stays, and those of objects that it does not know.  1 where that is more than the mode's
@@ -572,7 +667,8 @@ int journal_abort(Journal *journal, const Steps *left) {
 
         if (!journal->unfinished)
                 return 0;
-        r = merge_left(journal, left, &steps);
+        r = journal_keep(journal);
+        r = r < 0 ? r : merge_left(journal, left, &steps);
         if (r < 0)
                 return r;
         in_force.steps = &steps;

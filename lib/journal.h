@@ -21,6 +21,20 @@ DEFINE_CLEANUP_POINTER(Journal, journal_free)
  */
 const char *journal_problem(const Journal *journal);
 
+/* The file, for messages. */
+const char *journal_file(const Journal *journal);
+/* Is there a file of this boot?  Without one nothing was begun since boot, or what was is not known. */
+bool journal_is_on_disk(const Journal *journal);
+
+/* Puts the directory and the file back, from what this process knows, where somebody removed them while it ran; 1
+ * then.  Each write below does so first; journal_take_restored() says once whether one had to. */
+int journal_keep(Journal *journal);
+bool journal_take_restored(Journal *journal);
+
+/* What is in force, known from elsewhere where the file was lost.  -EBUSY while a switch is under way. */
+int journal_adopt(Journal *journal, const char *mode, const char *by, const char *profile_sha256,
+        uint64_t since, const Steps *steps);
+
 /* The mode in force (`green` where nothing is) with its steps, since when (µs since the epoch) and by whom.
  */
 const char *journal_mode(const Journal *journal);

@@ -53,6 +53,8 @@ typedef enum StepFlags {
         STEP_UNRECORDED = 1 << 6,
         /* In the records: an undo could not put it back, so what it reads is nobody's will. */
         STEP_LEFT = 1 << 7,
+        /* In the records: made up from what was found, since the true one was lost. */
+        STEP_MADE_UP = 1 << 8,
 } StepFlags;
 
 /* One change to one kernel object: what it was before any mode, what it is now, what it should be. */

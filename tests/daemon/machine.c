@@ -182,7 +182,7 @@ static int on_notice(sd_bus_message *message, void *userdata, sd_bus_error *erro
         return 0;
 }
 
-static void machine_connect(Machine *machine) {
+void machine_connect(Machine *machine) {
         _cleanup_free_ char *socket = runtime_path(machine->runtime, "private");
         _cleanup_free_ char *address = NULL;
 

@@ -29,6 +29,8 @@ DEFINE_CLEANUP_POINTER(Machine, machine_free)
 #define _cleanup_machine_ _cleanup_(machine_freep)
 
 void machine_start(Machine *machine);
+/* A new connection to its private socket; machine_start() makes the first. */
+void machine_connect(Machine *machine);
 /* Sends a signal and waits for the end; returns what waitpid() says. */
 int machine_end(Machine *machine, int signal);
 

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -361,6 +362,97 @@ static void test_full(void **state) {
         assert_int_equal(journal_begin(f->journal, sw), 0);
 }
 
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
+        return remove(path);
+}
+
+/* Somebody removes the journal while it is open: the next record finds all that was there before it in place. */
+static void test_removed(void **state) {
+        static const char *const what[] = { "the file", "its folder", "the folder above" };
+        enum { BEGIN, EXTEND, COMMIT, ABORT, KEEP, _OPERATIONS };
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *first = make_switch("green", "quiet", "/a", "2");
+        _cleanup_switch_ Switch *next = make_switch("quiet", "still", "/b", "3");
+        Op later = { .step = make_step("/later", "3", "0"), .was = text("3"), .target = text("0") };
+
+        free(f->directory);
+        free(f->file);
+        assert_int_equal(util_asprintf(&f->directory, "%s/run/journal", f->tree->root), 0);
+        assert_int_equal(util_asprintf(&f->file, "%s/journal", f->directory), 0);
+        for (size_t i = 0; i < _OPERATIONS * ARRAY_SIZE(what); i++) {
+                size_t operation = i / ARRAY_SIZE(what), removed = i % ARRAY_SIZE(what);
+                _cleanup_free_ char *above = NULL;
+                const Switch *unfinished;
+                int r = 0;
+
+                assert_int_equal(util_asprintf(&above, "%s/run", f->tree->root), 0);
+                (void) nftw(above, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+                assert_int_equal(mkdir(above, 0755), 0);
+                assert_int_equal(reopen(f, BOOT), 0);
+                assert_int_equal(journal_commit(f->journal, first, "abc", "ops"), 0);
+                assert_false(journal_take_restored(f->journal));
+                if (operation != BEGIN)
+                        assert_int_equal(journal_begin(f->journal, next), 0);
+                (void) nftw(removed == 0       ? f->file
+                                : removed == 1 ? f->directory
+                                               : above,
+                        remove_one, 8, FTW_DEPTH | FTW_PHYS);
+                switch (operation) {
+                case BEGIN: r = journal_begin(f->journal, next); break;
+                case EXTEND: r = journal_extend(f->journal, &later); break;
+                case COMMIT: r = journal_commit(f->journal, next, "def", "ops"); break;
+                case ABORT: r = journal_abort(f->journal, NULL); break;
+                case KEEP: r = journal_keep(f->journal) == 1 ? 0 : -EIO; break;
+                }
+                if (r < 0 || !journal_take_restored(f->journal) || journal_take_restored(f->journal))
+                        fail_msg("%s, operation %zu: %d", what[removed], operation, r);
+                assert_int_equal(journal_keep(f->journal), 0);
+                assert_int_equal(reopen(f, BOOT), 0);
+                unfinished = journal_unfinished(f->journal);
+                assert_null(journal_problem(f->journal));
+                assert_string_equal(journal_mode(f->journal), operation == COMMIT ? "still" : "quiet");
+                assert_string_equal(
+                        journal_steps(f->journal)->items[0].object, operation == COMMIT ? "/b" : "/a");
+                assert_int_equal(unfinished ? unfinished->n_ops : 0,
+                        operation == COMMIT || operation == ABORT ? 0
+                                : operation == EXTEND             ? 2
+                                                                  : 1);
+        }
+        op_done(&later);
+}
+
+/* A folder that cannot be made again fails the record, and nothing of it is remembered. */
+static void test_removed_for_good(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+
+        assert_int_equal(journal_commit(f->journal, sw, "abc", "ops"), 0);
+        (void) nftw(f->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        write_file(f->directory, "", 0);
+        assert_int_equal(journal_begin(f->journal, sw), -ENOTDIR);
+        assert_null(journal_unfinished(f->journal));
+        assert_int_equal(remove(f->directory), 0);
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+        assert_true(journal_take_restored(f->journal));
+}
+
+/* What is known from elsewhere becomes what is in force, since when it was. */
+static void test_adopt(void **state) {
+        Fixture *f = *state;
+        _cleanup_switch_ Switch *sw = make_switch("green", "quiet", "/a", "2");
+
+        assert_false(journal_is_on_disk(f->journal));
+        assert_int_equal(journal_adopt(f->journal, "quiet", "ops", "abc", 77, &sw->in_force), 0);
+        assert_true(journal_is_on_disk(f->journal));
+        assert_int_equal(reopen(f, BOOT), 0);
+        assert_string_equal(journal_mode(f->journal), "quiet");
+        assert_string_equal(journal_by(f->journal), "ops");
+        assert_int_equal(journal_since(f->journal), 77);
+        check_step(&journal_steps(f->journal)->items[0], &sw->in_force.items[0]);
+        assert_int_equal(journal_begin(f->journal, sw), 0);
+        assert_int_equal(journal_adopt(f->journal, "quiet", "ops", "abc", 77, &sw->in_force), -EBUSY);
+}
+
 /* One that a later version wrote is kept beside: it may tell what this one cannot. */
 static void test_version(void **state) {
         Fixture *f = *state;
@@ -421,6 +513,9 @@ int main(void) {
                 TEST(test_boot),
                 TEST(test_failures),
                 TEST(test_full),
+                TEST(test_removed),
+                TEST(test_removed_for_good),
+                TEST(test_adopt),
                 TEST(test_version),
                 TEST(test_state),
         };
