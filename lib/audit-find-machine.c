@@ -181,8 +181,10 @@ static int find_boot_only(Audit *audit, const AuditStep *step) {
 static int find_steps(Audit *audit) {
         for (size_t i = 0; i < audit->n_steps; i++) {
                 const AuditStep *step = &audit->steps[i];
+                /* Interrupts are findings of their own, once they come. */
+                bool boot = step->state == STATE_BOOT && !util_startswith(step->step->id, "irq/");
                 int r = step->state == STATE_DRIFTED ? find_drifted(audit, step)
-                        : step->state == STATE_BOOT  ? find_boot_only(audit, step)
+                        : boot                       ? find_boot_only(audit, step)
                                                      : 0;
 
                 if (r < 0)

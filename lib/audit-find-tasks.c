@@ -3,8 +3,9 @@
 
 #include "audit-findings.h"
 
-/* A task that takes more than this of its CPU between two looks spins: a tick or two may be missing. */
-#define SPIN_SHARE 0.85
+/* A task that takes more than this of its CPU between two looks spins: what throttles it may have done so in
+ * between, for 50 ms at a time. */
+#define SPIN_SHARE 0.65
 /* Memory of a process on another node that is worth a word, in KiB: below are stacks and tables that come with
  * starting. */
 #define REMOTE_KIB 1024

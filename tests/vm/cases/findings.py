@@ -58,7 +58,6 @@ def quiet_mode(text=QUIET):
 # What others do, all at once: kind, name in the subject, CPUs, how; and whether a command mends it.
 TOGETHER = [
     ("clock-source", "", "2-3", lambda: value(CLOCK, other_clock()), True),
-    ("kthread-on-set", "khungtaskd", "3", lambda: provoke.pinned_kthread("khungtaskd", {3}), True),
     ("stacked-tasks", "sh (pid", "3", provoke.stacked, True),
     ("cpu-timer", "sleep", "2-3", lambda: service("limited", "sleep", "100000", Slice=provoke.SLICE, LimitCPU="999"),
      True),
@@ -118,6 +117,20 @@ def what_others_do():
 
 
 @case
+def a_kernel_thread_that_comes_later():
+    if not os.path.exists("/sys/class/net/eth0/threaded"):
+        raise Skip("no network card")
+    with quiet_mode(), provoke.new_kthread() as task:
+        if not task:
+            raise Skip("this kernel keeps new kernel threads off by itself")
+        hits = matching(status()[0], "kthread-on-set", f"{task.comm} (pid {task.tid})")
+        yield "found", [f["cpus"] for f in hits], [kernel.cpulist(task.affinity & {2, 3})]
+        for finding in hits:
+            yield finding["command"], mend(finding), 0
+        yield "mended", short(matching(status()[0], "kthread-on-set", "")), []
+
+
+@case
 def real_time_spinners():
     for code, on in (("rt-throttling", True), ("fifo-spinner", False)):
         with quiet_mode(), provoke.throttling(on), \
@@ -172,7 +185,8 @@ def the_partition_is_dissolved():
                 ("2-3", "rtisoctl mode quiet")]
         for finding in hits[:1]:
             yield finding["command"], mend(finding), 0
-        yield "mended", short(status()[0]["findings"]), []
+        # What ran there meanwhile may have used a disk.
+        yield "mended", short(f for f in status()[0]["findings"] if f["code"] != "irq-unmovable"), []
 
 
 @case
@@ -230,6 +244,47 @@ def as_nobody():
         yield "root sees all", as_root["unseen"], []
         text = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "rtisoctl", "status", check=False).stdout
         yield "for people too", "not seen:" in text and text, text
+
+
+@case
+def who_switched_what():
+    with quiet_mode():
+        pass
+    events = json.loads(run("rtisoctl", "history", "2", "--json").stdout)["events"]
+    yield "the last two", [(e["result"], e["mode"], e["by"]) for e in events], [
+        ("switched", "quiet", "root"), ("switched", "green", "root")]
+    lines = run("rtisoctl", "history").stdout.splitlines()
+    yield "for people", [word for word in ("switched", "quiet", "root") if word not in lines[-2]], []
+    yield "the newest is last", "green" in lines[-1], True
+
+
+@case
+def a_site_lives_with_it():
+    with quiet_mode(), provoke.rival("tuned"):
+        id = next(f["id"] for f in status()[0]["findings"] if f["code"] == "rival")
+        rtisoctl("accept", id)
+        try:
+            yield "accepted", [f["accepted"] for f in status()[0]["findings"] if f["id"] == id], [True]
+            text = run("rtisoctl", "status", check=False).stdout
+            yield "it is not shown", "tuned" not in text and text, text
+        finally:
+            rtisoctl("accept", "--remove", id)
+        yield "not any more", [f["accepted"] for f in status()[0]["findings"] if f["id"] == id], [False]
+
+
+@case
+def what_a_mode_has_counted():
+    """Softirqs and interrupts of CPU 3 since the mode began, beside the kernel's own counters."""
+    with quiet_mode():
+        cpu = next(c for c in status()[0]["cpus"] if c["cpu"] == 3)
+        began = {row.split(":")[0].strip(): int(row.split(":")[1].split()[3])
+                 for row in kernel.read("/run/rtisold/begin/softirqs").splitlines()[1:]}
+        now = {row.split(":")[0].strip(): int(row.split(":")[1].split()[3])
+               for row in kernel.read("/proc/softirqs").splitlines()[1:]}
+        yield "softirqs", [kind for kind, n in cpu["softirqs"].items() if not 0 <= n <= now[kind] - began[kind]], []
+        yield "all kinds", set(cpu["softirqs"]), set(now)
+        yield "its tick", cpu["tick"]["state"] in ("running", "stopped"), True
+        yield "interrupts", [i["irq"] for i in cpu["irqs"] if i["since_mode"] is None], []
 
 
 def tasks(record):

@@ -71,14 +71,19 @@ def stacked():
 
 
 @contextlib.contextmanager
-def pinned_kthread(comm, cpus):
-    task = next(t for t in kernel.tasks() if t.kernel and t.comm == comm)
-    before = task.affinity
-    os.sched_setaffinity(task.tid, cpus)
+def new_kthread():
+    """A kernel thread that is started while no daemon looks; None where this kernel keeps it off by itself."""
+    switch = "/sys/class/net/eth0/threaded"
+    run("systemctl", "stop", "rtisold.service")
+    run("ip", "link", "set", "eth0", "up")
+    kernel.write(switch, "1")
     try:
-        yield
+        task = next(t for t in kernel.tasks() if t.comm.startswith("napi/eth0"))
+        yield task if task.affinity & {2, 3} else None
     finally:
-        os.sched_setaffinity(task.tid, before)
+        kernel.write(switch, "0")
+        run("ip", "link", "set", "eth0", "down")
+        run("systemctl", "start", "rtisold.service")
 
 
 @contextlib.contextmanager
