@@ -119,7 +119,8 @@ static void print_findings(const json_t *record) {
 }
 
 /* One number of each set; a set that lacks it has no line. */
-static void print_set_numbers(const json_t *record, const char *name, const char *key, const char *help) {
+static void print_set_numbers(
+        const json_t *record, const char *name, const char *key, double scale, const char *help) {
         const json_t *set;
         size_t i;
 
@@ -128,7 +129,7 @@ static void print_set_numbers(const json_t *record, const char *name, const char
                 const json_t *value = json_object_get(set, key);
 
                 if (json_is_number(value))
-                        sample1(name, "set", record_get(set, "name"), json_number_value(value));
+                        sample1(name, "set", record_get(set, "name"), json_number_value(value) * scale);
         }
 }
 
@@ -136,11 +137,13 @@ static void print_sets(const json_t *record) {
         const json_t *set;
         size_t i;
 
-        print_set_numbers(record, "set_cpus", "count", "CPUs of the set.");
+        print_set_numbers(record, "set_cpus", "count", 1, "CPUs of the set.");
         print_set_numbers(
-                record, "set_busy_cpus", "busy", "CPUs of the set that are busy most of the time.");
-        print_set_numbers(record, "set_interrupts_per_second", "irqs_per_second",
+                record, "set_busy_cpus", "busy", 1, "CPUs of the set that are busy most of the time.");
+        print_set_numbers(record, "set_interrupts_per_second", "irqs_per_second", 1,
                 "Interrupts of all CPUs of the set, their timers' too.");
+        print_set_numbers(record, "set_stolen_seconds_per_second", "stolen_us_per_second", 1e-6,
+                "Time taken from what runs on the set's CPUs, as far as the kernel counts it.");
         head("set_isolated", "Does the set's partition hold?");
         json_array_foreach(json_object_get(record, "sets"), i, set) sample1(
                 "set_isolated", "set", record_get(set, "name"), !*record_get(set, "partition_reason"));
