@@ -123,11 +123,12 @@ def a_kernel_thread_that_comes_later():
     with quiet_mode(), provoke.new_kthread() as task:
         if not task:
             raise Skip("this kernel keeps new kernel threads off by itself")
-        hits = matching(status()[0], "kthread-on-set", f"{task.comm} (pid {task.tid})")
+        name = f"{task.comm} (pid {task.tid})"
+        hits = matching(status()[0], "kthread-on-set", name)
         yield "found", [f["cpus"] for f in hits], [kernel.cpulist(task.affinity & {2, 3})]
         for finding in hits:
             yield finding["command"], mend(finding), 0
-        yield "mended", short(matching(status()[0], "kthread-on-set", "")), []
+        yield "mended", short(matching(status()[0], "kthread-on-set", name)), []
 
 
 @case
