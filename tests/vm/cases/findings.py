@@ -285,7 +285,8 @@ def what_a_mode_has_counted():
         yield "softirqs", [kind for kind, n in cpu["softirqs"].items() if not 0 <= n <= now[kind] - began[kind]], []
         yield "all kinds", set(cpu["softirqs"]), set(now)
         yield "its tick", cpu["tick"]["state"] in ("running", "stopped"), True
-        yield "interrupts", [i["irq"] for i in cpu["irqs"] if i["since_mode"] is None], []
+        counted = {row for row, _ in kernel.interrupts()}
+        yield "interrupts", [i["irq"] for i in cpu["irqs"] if i["since_mode"] is None and str(i["irq"]) in counted], []
 
 
 def tasks(record):
