@@ -135,6 +135,10 @@ static int daemon_start(Daemon *daemon, const DaemonOptions *options) {
         /* Before the boot mode is entered: what comes while it is would be missed otherwise. */
         if (options->machine)
                 daemon_watch_machine(daemon);
+        else if (options->bus)
+                r = bus_connect(daemon->bus);
+        if (r < 0)
+                return r;
         r = manager_start(daemon->manager);
         if (r < 0)
                 return r;

@@ -12,6 +12,7 @@ typedef struct DaemonOptions {
         const char *socket; /* path of the private socket */
         uid_t uid;          /* who may use it */
         bool machine;       /* the live machine: the system bus, hotplug, links and process events */
+        bool bus;           /* the system bus, also where it is not the live machine */
 } DaemonOptions;
 
 typedef struct Daemon Daemon;

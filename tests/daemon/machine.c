@@ -135,7 +135,8 @@ static int run_daemon(Machine *machine) {
         _cleanup_free_ char *socket = runtime_path(machine->runtime, "private");
         DaemonOptions options = { .paths = { .root = machine->tree->root, .runtime = machine->runtime },
                 .socket = socket,
-                .uid = machine->uid };
+                .uid = machine->uid,
+                .bus = machine->on_bus };
         sd_event *event;
         Daemon *daemon;
         int r = sd_event_new(&event);

@@ -14,8 +14,9 @@
 typedef struct Machine {
         Tree *tree;
         char *runtime;
-        uid_t uid; /* who may use the daemon's socket */
-        pid_t pid; /* of the daemon, 0 where none runs */
+        uid_t uid;   /* who may use the daemon's socket */
+        bool on_bus; /* the daemon is on the bus of DBUS_SYSTEM_BUS_ADDRESS, too */
+        pid_t pid;   /* of the daemon, 0 where none runs */
         sd_bus *bus;
         char *notices;  /* all of them so far, a line each; NULL: none */
         char *degraded; /* of the last SetMode that succeeded: `STEP STATE REASON`, a line each */
