@@ -32,8 +32,9 @@ static int list_sets(const Machine *machine, char **ret) {
         return r ?: util_strv_join(names, ", ", ret);
 }
 
-/* The set to run in; NULL where there is none, which is told. */
-static const StepSet *choose_set(const Machine *machine, const char *name) {
+/* The set to run in.  *ret stays NULL where there is no slice to enter: the CPUs of the set are somebody else's
+ * (`partition = none`), or the mode only tunes the machine.  EXIT_HOLDS, or a failure that was told. */
+static int choose_set(const Machine *machine, const char *name, const StepSet **ret) {
         const Steps *steps = &machine->state.steps;
         _cleanup_free_ char *names = NULL;
         const StepSet *set = name    ? steps_find_set(steps, name)
@@ -41,19 +42,19 @@ static const StepSet *choose_set(const Machine *machine, const char *name) {
                                      : NULL;
 
         if (list_sets(machine, &names) < 0)
-                return NULL;
-        if (steps->n_sets == 0)
-                cli_error("mode %s has no set to run in; --mode names another", machine->state.mode);
-        else if (!set && name)
-                cli_error("mode %s has no set %s; its sets are: %s", machine->state.mode, name, names);
-        else if (!set)
+                return EXIT_RUN_FAILED;
+        if (!set && name)
+                cli_error("mode %s has no set %s; its sets are: %s", machine->state.mode, name,
+                        *names ? names : "none");
+        else if (steps->n_sets > 1 && !set)
                 cli_error("mode %s has several sets (%s): --set says which", machine->state.mode, names);
-        else if (streq(set->partition, "none")) {
-                cli_error("set %s has no slice to run in: somebody else owns its CPUs (partition = none)",
-                        set->name);
-                return NULL;
+        else if (!set && streq(machine->state.mode, "green"))
+                cli_error("mode green has no set to run in; --mode names another");
+        else {
+                *ret = set && !streq(set->partition, "none") ? set : NULL;
+                return EXIT_HOLDS;
         }
-        return set;
+        return EXIT_RUN_FAILED;
 }
 
 static int enter(const Cli *cli, const Machine *machine, const StepSet *set, unsigned pid) {
@@ -75,7 +76,7 @@ static int run_in(const Cli *cli, const Machine *machine, const StepSet *set) {
                 cli_error("no process can be made: %s", strerror(-r));
                 return EXIT_RUN_FAILED;
         }
-        if (enter(cli, machine, set, (unsigned) spawn.pid) < 0)
+        if (set && enter(cli, machine, set, (unsigned) spawn.pid) < 0)
                 return EXIT_RUN_FAILED;
         r = spawn_go(&spawn);
         if (r == 0)
@@ -104,23 +105,23 @@ static int take_lease(const Cli *cli, int *ret_fd) {
 /* Without a mode, what runs in green would be leased green. */
 static int check_mode(const Cli *cli) {
         _cleanup_machine_ Machine machine = {};
+        const StepSet *set = NULL;
 
         if (cli->mode)
                 return EXIT_HOLDS;
         if (machine_open(cli, &machine) < 0)
                 return EXIT_RUN_FAILED;
-        return choose_set(&machine, cli->set) ? EXIT_HOLDS : EXIT_RUN_FAILED;
+        return choose_set(&machine, cli->set, &set);
 }
 
 int verb_run(Cli *cli) {
         _cleanup_machine_ Machine machine = {};
         _cleanup_close_ int lease = -1;
-        const StepSet *set;
+        const StepSet *set = NULL;
 
-        if (check_mode(cli) != EXIT_HOLDS || take_lease(cli, &lease) != EXIT_HOLDS ||
-                machine_open(cli, &machine) < 0)
-                return EXIT_RUN_FAILED;
         /* The mode in force may be a stricter one than that asked for: it has the same sets. */
-        set = choose_set(&machine, cli->set);
-        return set ? run_in(cli, &machine, set) : EXIT_RUN_FAILED;
+        if (check_mode(cli) != EXIT_HOLDS || take_lease(cli, &lease) != EXIT_HOLDS ||
+                machine_open(cli, &machine) < 0 || choose_set(&machine, cli->set, &set) != EXIT_HOLDS)
+                return EXIT_RUN_FAILED;
+        return run_in(cli, &machine, set);
 }
