@@ -33,7 +33,7 @@ static void print_wrapped(const char *label, const char *text) {
         int column = printf("%*s%s", INDENT, "", label);
         int left = column;
 
-        for (const char *word = text; *word;) {
+        for (const char *word = text ?: ""; *word;) {
                 int length = (int) strcspn(word, " ");
 
                 if (column > left && column + 1 + length > WIDTH) {

@@ -82,7 +82,8 @@ static char *read_back(int fd) {
 static char *first_line(const char *out, const char *error) {
         const char *text = *out ? out : error, *own = util_startswith(text, "rtisoctl: ");
 
-        text = own ?: text;
+        if (own)
+                text = own;
         return strndup(text, strcspn(text, "\r\n"));
 }
 

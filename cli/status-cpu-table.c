@@ -186,7 +186,7 @@ static json_t *softirqs_text(const json_t *sums) {
         }
         if (json_object_size(sums) == 0)
                 return json_null();
-        return record_text(*text ? text : "none");
+        return !text ? NULL : record_text(*text ? text : "none");
 }
 
 static int cpu_row(const json_t *cpu, json_t **ret) {

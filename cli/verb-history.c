@@ -72,9 +72,10 @@ static json_t *time_text(sd_journal *journal) {
 
 static json_t *result_text(sd_journal *journal) {
         _cleanup_record_ json_t *id = field(journal, "MESSAGE_ID");
+        const char *text = json_string_value(id);
 
-        for (size_t i = 0; id && json_is_string(id) && i < ARRAY_SIZE(events); i++)
-                if (streq(json_string_value(id), events[i].id))
+        for (size_t i = 0; text && i < ARRAY_SIZE(events); i++)
+                if (streq(text, events[i].id))
                         return json_string(events[i].result);
         return json_null();
 }

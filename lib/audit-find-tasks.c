@@ -214,7 +214,7 @@ static int find_stacks(Audit *audit) {
                 for (size_t i = 0; i < audit->facts->n_looks; i++)
                         if (audit->facts->looks[i].last_cpu == cpu && runs(&audit->facts->looks[i]))
                                 last = &audit->facts->looks[i];
-                r = find_stack(audit, set, last, n);
+                r = last ? find_stack(audit, set, last, n) : 0;
                 if (r < 0)
                         return r;
         }

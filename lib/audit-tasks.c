@@ -29,7 +29,7 @@ const AuditStep *audit_irq_step(const Audit *audit, unsigned irq) {
 }
 
 int64_t audit_irq_count(const Audit *audit, const WorldIrq *irq, unsigned cpu) {
-        uint64_t now = cpu < irq->n_counts ? irq->counts[cpu] : 0, before;
+        uint64_t now = irq->counts && cpu < irq->n_counts ? irq->counts[cpu] : 0, before;
         char name[16];
 
         if (audit->began.n_rows == 0 || !irq->counts)
