@@ -80,6 +80,7 @@ typedef enum FaultKind {
         FAULT_KILL,       /* killed at place number `at` */
         FAULT_JOURNAL,    /* the operation number `at` on the journal fails */
         FAULT_REVERT,     /* `undo` reads otherwise once `object` was written */
+        FAULT_VANISH,     /* `object` is gone when it is to be written */
         FAULT_UNDO,       /* as REFUSE, and `undo` cannot be written any more after that */
 } FaultKind;
 
@@ -113,6 +114,13 @@ static void kernel_put(const Fault *fault, const char *object, const char *text)
         fclose(file);
 }
 
+static void kernel_remove(const Fault *fault, const char *object) {
+        _cleanup_free_ char *path = NULL;
+
+        assert_int_equal(util_asprintf(&path, "%s%s", fault->root, object), 0);
+        (void) unlink(path);
+}
+
 static bool run_is_at(Run *run) {
         bool at = run->count++ == run->at;
 
@@ -133,6 +141,10 @@ static int before_write(Run *run, const char *object, const char *value) {
                 raise(SIGKILL);
         if (run->kind == FAULT_UNDO && run->hit && streq(object, run->undo))
                 return run->error;
+        if (run->kind == FAULT_VANISH && run_is_target(run, object, value)) {
+                kernel_remove(run->fault, object);
+                return -ENOENT; /* on a machine of files the write would make it anew */
+        }
         if ((run->kind == FAULT_REFUSE || run->kind == FAULT_UNDO) && run_is_target(run, object, value))
                 return run->error;
         return 0;
@@ -204,7 +216,7 @@ static Run new_run(Fault *fault, FaultKind kind, int error) {
 
 static char *describe(const Run *run) {
         static const char *const words[] = { "no fault", "refused", "twisted", "failed after it was done",
-                "read failed", "killed", "journal failed", "reverted later", "undo failed" };
+                "read failed", "killed", "journal failed", "reverted later", "gone", "undo failed" };
         char *text = NULL;
 
         assert_int_equal(
@@ -440,6 +452,45 @@ void fault_twist(Fault *fault) {
                 if (op_can_be_twisted(op) && is_chosen(fault))
                         fault_at_op(fault, op, FAULT_TWIST, 0, -EBADMSG);
         }
+}
+
+/* A file that went away is put back as it was before the switch, so that all the rest can be compared. */
+static void put_back(const Fault *fault, const char *object) {
+        for (size_t i = 0; i < fault->before->n; i++) {
+                const SnapshotEntry *entry = &fault->before->entries[i];
+
+                if (streq(entry->path + (entry->path[0] == '/'), object + 1))
+                        kernel_put(fault, object, entry->text);
+        }
+}
+
+static void vanish(Fault *fault, const Op *op) {
+        _cleanup_run_ Run run = new_run(fault, FAULT_VANISH, 0);
+        _cleanup_free_ char *value = written(op);
+
+        run.object = op->step.object;
+        run.value = value;
+        run_switch(&run);
+        if (!run.hit)
+                return;
+        require(&run, run.result == 0, "should have come to an end");
+        if (run.outcome == APPLY_DONE) {
+                require(&run, op->back || !op_undoes(op, -ENOENT) || op->step.flags & STEP_TRANSIENT,
+                        "a required object is gone and nothing was undone");
+                require_mode(&run, fault->sw->to);
+                return;
+        }
+        require(&run, run.outcome == APPLY_UNDONE, "the undo is incomplete");
+        require_sentence(&run, &run.problems.items[0], op, -ENOENT);
+        require_mode(&run, fault->sw->from);
+        put_back(fault, op->step.object);
+        require_tree(&run, fault->before, "before");
+}
+
+void fault_vanish(Fault *fault) {
+        for (size_t i = 0; i < fault->sw->n_ops; i++)
+                if (op_can_be_twisted(&fault->sw->ops[i]) && is_chosen(fault))
+                        vanish(fault, &fault->sw->ops[i]);
 }
 
 void fault_revert(Fault *fault) {

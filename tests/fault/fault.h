@@ -43,6 +43,8 @@ void fault_prepare(Fault *fault, Switch *sw);
 void fault_refuse(Fault *fault, int error);
 /* Every op taken by the kernel, and its object reading otherwise. */
 void fault_twist(Fault *fault);
+/* Every op's file gone between the look at it and the write. */
+void fault_vanish(Fault *fault);
 /* Every op's object changed by the kernel when the last op is done: what only the look at the whole sees. */
 void fault_revert(Fault *fault);
 /* Every write done and reported as failed. */

@@ -271,6 +271,7 @@ static void test_failed_after(void **state) {
 
 static void test_twisted(void **state) {
         fault_twist(*state);
+        fault_vanish(*state);
 }
 
 static void test_reverted(void **state) {

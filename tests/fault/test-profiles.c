@@ -66,6 +66,7 @@ static void go(Fault *fault, const char *name, bool with_faults) {
                 fault_refuse(fault, errors[i]);
         if (with_faults) {
                 fault_twist(fault);
+                fault_vanish(fault);
                 fault_kill(fault, 0);
                 fault_journal(fault, -ENOSPC);
                 fault_finish(fault);
