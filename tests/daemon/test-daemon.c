@@ -151,6 +151,42 @@ static void test_no_disturb(void **state) {
         }
 }
 
+/* How often any thread of the daemon ran and stopped. */
+static unsigned long count_wakeups(pid_t pid) {
+        char path[64], line[128];
+        _cleanup_fclose_ FILE *f = NULL;
+        unsigned long total = 0, n;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/status", pid);
+        f = fopen(path, "re");
+        assert_non_null(f);
+        while (fgets(line, sizeof(line), f))
+                if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1 ||
+                        sscanf(line, "nonvoluntary_ctxt_switches: %lu", &n) == 1)
+                        total += n;
+        return total;
+}
+
+/* Idle, it wakes up never: neither in green, nor in a mode, nor after somebody asked. */
+static void test_idle(void **state) {
+        static const char *const modes[] = { NULL, "set", "green" };
+        _cleanup_machine_ Machine *machine = machine_new();
+
+        machine_start(machine);
+        for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+                unsigned long before;
+
+                if (modes[i])
+                        assert_set_mode(machine, modes[i]);
+                (void) sleep(2); /* what a switch stirs up is over */
+                before = count_wakeups(machine->pid);
+                (void) sleep(3);
+                if (count_wakeups(machine->pid) != before)
+                        fail_msg("%s: %lu wake-ups", modes[i] ?: "at the start",
+                                count_wakeups(machine->pid) - before);
+        }
+}
+
 /* No file bars the way back, and what was left out for it is told. */
 static void test_broken_green(void **state) {
         static const struct {
@@ -851,6 +887,7 @@ int main(void) {
                 cmocka_unit_test(test_errors),
                 cmocka_unit_test(test_options),
                 cmocka_unit_test(test_no_disturb),
+                cmocka_unit_test(test_idle),
                 cmocka_unit_test(test_broken_green),
                 cmocka_unit_test(test_notices),
                 cmocka_unit_test(test_restart_adopts),
