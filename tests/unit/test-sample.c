@@ -37,6 +37,47 @@ static void test_busy_and_interrupts(void **state) {
         assert_true(sample_interrupts(&before, &after, 77) < 0.01);
 }
 
+/* What a hypervisor took, and the CPU's own timer, by its row or by the name of its interrupt. */
+static void test_steal_and_timer(void **state) {
+        static const char *const rows[] = {
+                "LOC:  %u  5   Local timer interrupts",
+                " 11:  %u  5   GICv3  27 Level  arch_timer",
+                "  5:  %u  5   RISC-V INTC  5 Edge  riscv-timer",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_tree_ Tree *tree = tree_new();
+                _cleanup_sample_ Sample before = {}, after = {};
+
+                for (unsigned n = 0; n < 2; n++) {
+                        _cleanup_free_ char *row = NULL, *text = NULL;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                        assert_int_equal(util_asprintf(&row, rows[i], 100 + 50 * n), 0);
+#pragma GCC diagnostic pop
+                        assert_int_equal(
+                                util_asprintf(
+                                        &text, "  CPU0  CPU1\n%s\n 26:  7  7   PCI-MSI 1-edge eth0\n", row),
+                                0);
+                        tree_put(tree, "proc/interrupts", text);
+                        tree_put(tree, "proc/stat",
+                                n ? "cpu0 0 0 0 75 0 0 0 25 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\n"
+                                  : "cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n");
+                        assert_int_equal(sample_take(tree->kfs, n ? &after : &before), 0);
+                }
+                before.at = 0;
+                after.at = 2000000;
+                assert_true(after.has_timer);
+                assert_true(
+                        sample_timer(&before, &after, 0) > 24.9 && sample_timer(&before, &after, 0) < 25.1);
+                assert_true(sample_timer(&before, &after, 1) < 0.1);
+                assert_true(
+                        sample_steal(&before, &after, 0) > 0.24 && sample_steal(&before, &after, 0) < 0.26);
+                assert_true(sample_steal(&before, &after, 1) < 0.01);
+        }
+}
+
 static void test_nothing_there(void **state) {
         _cleanup_tree_ Tree *tree = tree_new();
         _cleanup_sample_ Sample sample = {};
@@ -60,6 +101,7 @@ static void test_absurd(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_busy_and_interrupts),
+                cmocka_unit_test(test_steal_and_timer),
                 cmocka_unit_test(test_nothing_there),
                 cmocka_unit_test(test_absurd),
         };
