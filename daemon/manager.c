@@ -197,7 +197,7 @@ void manager_free(Manager *manager) {
 static int manager_recover(Manager *manager, bool unfinished) {
         _cleanup_(apply_problems_done) ApplyProblems problems = {};
         ApplyOutcome outcome;
-        int r = apply_recover(manager->kfs, manager->journal, &outcome, &problems);
+        int r = apply_recover(manager->kfs, manager->journal, on_progress, manager, &outcome, &problems);
 
         if (r < 0 || !unfinished)
                 return r;

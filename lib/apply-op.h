@@ -31,7 +31,8 @@ const ApplyProblem *problems_find(const ApplyProblems *problems, const char *obj
 /* Undoes the journal's unfinished switch and closes it there: ops with an index of n_begun or more were
  * never begun, and only what the kernel may have changed by itself is looked at.  Objects that could not be
  * put back are added to problems, and their number is *ret_left. */
-int apply_undo(Kfs *kfs, Journal *journal, size_t n_begun, ApplyProblems *problems, size_t *ret_left);
+int apply_undo(Kfs *kfs, Journal *journal, size_t n_begun, ApplyProgress progress, void *userdata,
+        ApplyProblems *problems, size_t *ret_left);
 
 /* A record for an object that could not be put back: green finds it under what it reads now. */
 int record_left(Steps *steps, const Step *step, const char *live, const char *why);

@@ -16,6 +16,8 @@ typedef struct Undo {
         Kfs *kfs;
         const Switch *sw;
         size_t n_begun;
+        ApplyProgress progress;
+        void *userdata;
         ApplyProblems *problems;
         Steps left;
 } Undo;
@@ -91,8 +93,15 @@ static bool op_is_in_pass(const Op *op, UndoPass pass) {
 
 static int undo_pass(Undo *undo, UndoPass pass) {
         for (size_t i = undo->sw->n_ops; i-- > 0;) {
-                int r = op_is_in_pass(&undo->sw->ops[i], pass) ? undo_op(undo, i, pass) : 0;
+                int r;
 
+                if (!op_is_in_pass(&undo->sw->ops[i], pass))
+                        continue;
+                /* The way back takes as long as the way there: whoever waits has to hear of it. */
+                if (undo->progress)
+                        undo->progress(undo->userdata, &undo->sw->ops[i].step, undo->sw->n_ops - i - 1,
+                                undo->sw->n_ops);
+                r = undo_op(undo, i, pass);
                 if (r < 0)
                         return r;
         }
@@ -117,8 +126,9 @@ static int keep_affinities(Undo *undo) {
         return r;
 }
 
-int apply_undo(Kfs *kfs, Journal *journal, size_t n_begun, ApplyProblems *problems, size_t *ret_left) {
-        Undo undo = { kfs, journal_unfinished(journal), n_begun, problems, {} };
+int apply_undo(Kfs *kfs, Journal *journal, size_t n_begun, ApplyProgress progress, void *userdata,
+        ApplyProblems *problems, size_t *ret_left) {
+        Undo undo = { kfs, journal_unfinished(journal), n_begun, progress, userdata, problems, {} };
         size_t before = problems->n;
         int r = 0;
 

@@ -210,10 +210,10 @@ static int problems_add_journal(
         return problems_add(problems, &step, mode, NULL, error);
 }
 
-static int run_undo(Kfs *kfs, Journal *journal, size_t n_begun, const char *mode, ApplyProblems *problems,
-        ApplyOutcome *ret_outcome) {
+static int run_undo(Kfs *kfs, Journal *journal, size_t n_begun, const char *mode, ApplyProgress progress,
+        void *userdata, ApplyProblems *problems, ApplyOutcome *ret_outcome) {
         size_t left = 0;
-        int r = apply_undo(kfs, journal, n_begun, problems, &left);
+        int r = apply_undo(kfs, journal, n_begun, progress, userdata, problems, &left);
 
         *ret_outcome = left > 0 ? APPLY_INCOMPLETE : APPLY_UNDONE;
         if (r >= 0)
@@ -286,7 +286,9 @@ static int run_switch(Run *run, Journal *journal, const char *profile_sha256, co
         if (r < 0)
                 r = problems_add_journal(run->problems, journal, run->sw->to, r);
         problems_keep_failure(run->problems);
-        return r < 0 ? r : run_undo(run->kfs, journal, begun, run->sw->from, run->problems, ret_outcome);
+        return r < 0 ? r
+                     : run_undo(run->kfs, journal, begun, run->sw->from, progress, userdata, run->problems,
+                               ret_outcome);
 }
 
 int apply_switch(Kfs *kfs, Journal *journal, Switch *sw, const char *profile_sha256, const char *by,
@@ -294,7 +296,7 @@ int apply_switch(Kfs *kfs, Journal *journal, Switch *sw, const char *profile_sha
         ApplyProblems problems = {};
         ApplyOutcome outcome = APPLY_DONE;
         Run run = { kfs, sw, &problems, NULL, 0 };
-        int r = apply_recover(kfs, journal, &outcome, &problems);
+        int r = apply_recover(kfs, journal, progress, userdata, &outcome, &problems);
 
         if (r < 0 || outcome == APPLY_INCOMPLETE)
                 goto finish;
@@ -323,7 +325,8 @@ finish:
         return 0;
 }
 
-int apply_recover(Kfs *kfs, Journal *journal, ApplyOutcome *ret_outcome, ApplyProblems *ret_problems) {
+int apply_recover(Kfs *kfs, Journal *journal, ApplyProgress progress, void *userdata,
+        ApplyOutcome *ret_outcome, ApplyProblems *ret_problems) {
         const Switch *sw = journal_unfinished(journal);
         _cleanup_free_ char *from = NULL;
         ApplyProblems problems = {};
@@ -332,7 +335,8 @@ int apply_recover(Kfs *kfs, Journal *journal, ApplyOutcome *ret_outcome, ApplyPr
 
         if (sw) {
                 from = strdup(sw->from);
-                r = from ? run_undo(kfs, journal, sw->n_ops, from, &problems, &outcome) : -ENOMEM;
+                r = from ? run_undo(kfs, journal, sw->n_ops, from, progress, userdata, &problems, &outcome)
+                         : -ENOMEM;
         }
         if (r < 0) {
                 apply_problems_done(&problems);

@@ -41,7 +41,7 @@ typedef enum ApplyOutcome {
         APPLY_INCOMPLETE, /* undone, but for the objects in problems after the first */
 } ApplyOutcome;
 
-/* Called before each step: progress, and the watchdog's trigger.  done of total. */
+/* Called before each step, of an undo, too: progress, and the watchdog's trigger.  done of total. */
 typedef void (*ApplyProgress)(void *userdata, const Step *step, size_t done, size_t total);
 
 /* Runs a switch: journal, write and read back each op, verify the whole, commit; on a required failure undo
@@ -53,6 +53,7 @@ int apply_switch(Kfs *kfs, Journal *journal, Switch *sw, const char *profile_sha
 
 /* After a restart: undoes the switch that the journal says was under way.  0 with APPLY_DONE where there was
  * none.  All problems are objects that could not be put back: nothing failed here before them. */
-int apply_recover(Kfs *kfs, Journal *journal, ApplyOutcome *ret_outcome, ApplyProblems *ret_problems);
+int apply_recover(Kfs *kfs, Journal *journal, ApplyProgress progress, void *userdata,
+        ApplyOutcome *ret_outcome, ApplyProblems *ret_problems);
 
 #pragma GCC visibility pop

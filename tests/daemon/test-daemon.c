@@ -637,6 +637,26 @@ static void test_signals(void **state) {
         assert_int_equal(progress, 1);
 }
 
+/* The way back is heard of, too: the watchdog waits for a step, not for a whole undo. */
+static void test_undo_signals(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        _cleanup_free_ char *error = NULL;
+        unsigned progress = 0;
+
+        tree_put(machine->tree, "/etc/rtisold/profiles/two.ini",
+                "[sysctl]\nvm.stat_interval = 10\nvm.swappiness = 10\n");
+        tree_put(machine->tree, "/proc/sys/vm/swappiness", "60\n");
+        machine_start(machine);
+        machine_tell(machine, "fail", "/proc/sys/vm/swappiness");
+        assert_true(sd_bus_match_signal(machine->bus, NULL, NULL, RTISOL_OBJECT, RTISOL_INTERFACE,
+                            "Progress", on_changed, &progress) >= 0);
+        error = machine_set_mode(machine, NULL, "two", NULL);
+        assert_string_equal(error, RTISOL_ERROR_FAILED);
+        assert_true(await_signals(machine, &progress, 4));
+        assert_int_equal(progress, 4); /* two there and two back */
+        assert_machine(machine, "green", "1");
+}
+
 /* Somebody else is turned away at the door. */
 static void test_peer_credentials(void **state) {
         _cleanup_machine_ Machine *machine = machine_new();
@@ -906,6 +926,7 @@ int main(void) {
                 cmocka_unit_test(test_many_requests),
                 cmocka_unit_test(test_drift),
                 cmocka_unit_test(test_signals),
+                cmocka_unit_test(test_undo_signals),
                 cmocka_unit_test(test_peer_credentials),
                 cmocka_unit_test(test_no_leaks),
                 cmocka_unit_test(test_lost_journal),

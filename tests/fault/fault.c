@@ -204,7 +204,7 @@ static void run_recover(Run *run) {
 
         kfs_hook(kfs, hook, run);
         journal_hook(journal, on_journal, run);
-        run->result = apply_recover(kfs, journal, &run->outcome, &run->problems);
+        run->result = apply_recover(kfs, journal, NULL, NULL, &run->outcome, &run->problems);
 }
 
 static Run new_run(Fault *fault, FaultKind kind, int error) {

@@ -95,7 +95,7 @@ static void recover(Journal *journal) {
         ApplyProblems problems = {};
         ApplyOutcome outcome;
 
-        if (apply_recover(tree->kfs, journal, &outcome, &problems) == 0)
+        if (apply_recover(tree->kfs, journal, NULL, NULL, &outcome, &problems) == 0)
                 FUZZ_HOLDS(!journal_unfinished(journal));
         for (size_t i = 0; i < problems.n; i++) {
                 _cleanup_free_ char *sentence = NULL;
