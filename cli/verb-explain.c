@@ -109,16 +109,17 @@ static int prepare(const Cli *cli, Watch *watch) {
         return 0;
 }
 
-/* A thread that has ended already stays without a name, unless the kernel told it while it ran. */
-static int describe(const Watch *watch, Noise *noise, int pid) {
-        _cleanup_free_ char *stat = NULL, *cgroup = NULL;
+static int describe(const Watch *watch, const Tracer *tracer, Noise *noise, int pid) {
+        _cleanup_free_ char *stat = NULL, *cgroup = NULL, *past = NULL;
         const char *open, *close;
         unsigned flags = 0;
         char comm[NOISE_COMM_SIZE];
         bool kernel;
 
-        if (kfs_readf(watch->machine.kfs, &stat, "/proc/%d/stat", pid) < 0)
-                return noise_task(noise, pid, NULL, false, false);
+        if (kfs_readf(watch->machine.kfs, &stat, "/proc/%d/stat", pid) < 0) {
+                (void) tracer_comm(tracer, pid, &past);
+                return noise_task(noise, pid, past, false, false);
+        }
         open = strchr(stat, '(');
         close = strrchr(stat, ')');
         if (!open || !close || sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
@@ -131,11 +132,11 @@ static int describe(const Watch *watch, Noise *noise, int pid) {
                 !kernel && (watch->all_belong || (cgroup && strstr(cgroup, ":" CPUSET_PARENT_PATH "/"))));
 }
 
-static int describe_all(const Watch *watch, Noise *noise) {
+static int describe_all(const Watch *watch, const Tracer *tracer, Noise *noise) {
         int pid, r = 0;
 
         while (r == 0 && (pid = noise_next_unknown(noise)) > 0)
-                r = describe(watch, noise, pid);
+                r = describe(watch, tracer, noise, pid);
         return r;
 }
 
@@ -161,12 +162,12 @@ static int record_noise(const Watch *watch, Tracer *tracer, NoiseReport *ret) {
 
                 (void) nanosleep(&time, NULL);
                 r = tracer_read(tracer, noise);
-                r = r ?: describe_all(watch, noise);
+                r = r ?: describe_all(watch, tracer, noise);
         }
         stopped = tracer_now();
         r = r ?: tracer_stop(tracer);
         r = r ?: tracer_read(tracer, noise);
-        r = r ?: describe_all(watch, noise);
+        r = r ?: describe_all(watch, tracer, noise);
         return r ?: noise_finish(noise, stopped, ret);
 }
 

@@ -279,7 +279,7 @@ static const char *read_name(Events *events, const TracedEvent *event, struct te
         }
 }
 
-int events_decode(Events *events, const TracedEvent *event, struct tep_record *record, NoiseEvent *ret) {
+void events_decode(Events *events, const TracedEvent *event, struct tep_record *record, NoiseEvent *ret) {
         NoiseEvent decoded = {
                 .type = event->spec.type,
                 .at = record->ts,
@@ -298,5 +298,4 @@ int events_decode(Events *events, const TracedEvent *event, struct tep_record *r
         if (decoded.type == NOISE_CALL_NAME && decoded.number == TLB_SEND)
                 decoded.type = NOISE_IPI_SEND;
         *ret = decoded;
-        return 0;
 }

@@ -61,8 +61,8 @@ void events_done(Events *events);
 const TracedEvent *events_get(const Events *events, int id);
 bool events_have(const Events *events, const char *system);
 
-/* One record as the accounting wants it; the name lives as long as the events.  1 where it is of no interest. */
-int events_decode(Events *events, const TracedEvent *event, struct tep_record *record, NoiseEvent *ret);
+/* One record as the accounting wants it; the name lives as long as the events. */
+void events_decode(Events *events, const TracedEvent *event, struct tep_record *record, NoiseEvent *ret);
 
 /* The name of a system call, or NULL. */
 const char *syscall_name(uint64_t number);

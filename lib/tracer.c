@@ -202,6 +202,21 @@ bool tracer_names_calls(const Tracer *tracer) {
         return events_have(&tracer->events, "csd");
 }
 
+int tracer_comm(const Tracer *tracer, int pid, char **ret) {
+        /* `812 sh` on a line, for the threads that were seen last; the same for all instances. */
+        _cleanup_free_ char *text = tracefs_instance_file_read(NULL, "saved_cmdlines", NULL);
+        char *state = NULL;
+
+        for (char *line = text ? strtok_r(text, "\n", &state) : NULL; line;
+                line = strtok_r(NULL, "\n", &state)) {
+                char *comm;
+
+                if (strtol(line, &comm, 10) == pid && *comm == ' ')
+                        return util_copy(comm + 1, ret);
+        }
+        return -ESRCH;
+}
+
 static int add_pending(Tracer *tracer, const NoiseEvent *event) {
         if (tracer->n_pending == tracer->room) {
                 size_t room = tracer->room ? tracer->room * 2 : 1024;
@@ -222,9 +237,10 @@ static int take_record(struct tep_event *tep, struct tep_record *record, int cpu
         NoiseEvent decoded;
         int r = 0;
 
-        record->cpu = cpu;
-        if (!event || events_decode(&tracer->events, event, record, &decoded) != 0)
+        if (!event)
                 return 0;
+        record->cpu = cpu;
+        events_decode(&tracer->events, event, record, &decoded);
         /* -1: it is not known how many. */
         if (record->missed_events != 0) {
                 NoiseEvent lost = { .type = NOISE_LOST,

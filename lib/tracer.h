@@ -26,5 +26,8 @@ int tracer_stop(Tracer *tracer);
  * nothing is lost. */
 int tracer_read(Tracer *tracer, Noise *noise);
 
+/* The name that a thread had which has ended since, where the kernel remembers it: 0, or -ESRCH. */
+int tracer_comm(const Tracer *tracer, int pid, char **ret);
+
 /* Does this kernel say which function a CPU is made to call? */
 bool tracer_names_calls(const Tracer *tracer);

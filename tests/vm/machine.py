@@ -39,6 +39,7 @@ class Spec:
     nvme: int = 0                       # disks whose interrupts the kernel manages
     append: str = ""                    # kernel arguments
     plugin: str = ""                    # a QEMU plugin
+    single: bool = False                # one thread of the host for all CPUs
     tree: str = ""                      # files to put in place: a `meson install --destdir`
     extra: tuple = ()                   # more QEMU arguments
 
@@ -53,6 +54,9 @@ class Spec:
         parser.add_argument("--nics", type=int, default=0, help="multi-queue network cards")
         parser.add_argument("--nvme", type=int, default=0, help="NVMe disks")
         parser.add_argument("--append", default="", help="kernel arguments")
+        # With a thread for each CPU, QEMU 7.2 may go on with code as it was before
+        # another CPU patched it: a kernel that traces runs into old break points.
+        parser.add_argument("--single", action="store_true", help="emulate all CPUs in one thread")
         parser.add_argument("--plugin", default="", help="a QEMU plugin")
         parser.add_argument("--tree", default="", help="a `meson install --destdir` folder to put in place")
         parser.add_argument("--qemu", action="append", default=[], help="one more QEMU argument")
@@ -98,7 +102,7 @@ def qemu(spec, state):
     """The QEMU command line; STATE is the machine's folder on the host."""
     root, kernel = images.ensure(spec.suite), images.ensure(spec.kernel)
     argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-            "-no-reboot", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
+            "-no-reboot", "-machine", "q35", "-accel", f"tcg,thread={'single' if spec.single else 'multi'}", "-cpu", "max",
             "-snapshot", "-kernel", f"{kernel}/vmlinuz", "-initrd", f"{state}/initrd",
             "-append", kernel_args(spec), "-serial", f"file:{state}/console.log",
             "-qmp", f"unix:{state}/qmp.sock,server=on,wait=off"]

@@ -80,20 +80,23 @@ static volatile int64_t *hog_counters(void) {
         return counters;
 }
 
-/* ROUNDS PAUSE: counts so far, as a real-time thread, and sleeps so long in µs. */
+/* ROUNDS SHARE: counts so far, as a real-time thread, and sleeps as long as makes that SHARE percent of the time,
+ * however slow the machine. */
 static void do_hog(const long *numbers) {
         struct sched_param param = { .sched_priority = 10 };
         volatile int64_t *counters = hog_counters();
 
         if (sched_setscheduler(0, SCHED_FIFO, &param) < 0)
                 perror("noisy: sched_setscheduler");
-        for (;; sleep_until(now() + numbers[1] * 1000)) {
-                int64_t begin = now();
+        for (;;) {
+                int64_t begin = now(), busy;
 
                 for (volatile long n = 0; n < numbers[0]; n++)
                         ;
-                counters[1] += now() - begin;
+                busy = now() - begin;
+                counters[1] += busy;
                 counters[0]++;
+                sleep_until(now() + busy * (100 - numbers[1]) / numbers[1]);
         }
 }
 
