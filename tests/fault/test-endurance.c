@@ -11,8 +11,12 @@
 
 /* Switch after switch between all modes on a machine of files: nothing grows, and green is as it was found. */
 
+/* The allocator's own caches count as allocated without a sanitizer; they have a limit. */
 #ifdef __SANITIZE_ADDRESS__
 size_t __sanitizer_get_current_allocated_bytes(void);
+#define ALLOCATED_MORE 4096
+#else
+#define ALLOCATED_MORE 262144
 #endif
 
 static const char *const modes[] = { "green", "low-jitter", "dpdk", "kvm-host", "kvm-guest", "audio",
@@ -112,7 +116,7 @@ static void endure(MachineKind kind) {
         difference = snapshot_differ(before, after);
         if (difference)
                 fail_msg("%s", difference);
-        if (last.allocated > first.allocated + 4096 || last.descriptors != first.descriptors ||
+        if (last.allocated > first.allocated + ALLOCATED_MORE || last.descriptors != first.descriptors ||
                 last.files != first.files || last.journal != first.journal)
                 fail_msg("bytes allocated %zu, then %zu; descriptors %zu, %zu; files %zu, %zu; journal %zu, "
                          "%zu",
