@@ -3,7 +3,8 @@
 """Guest images: a root file system for each Debian release and a boot set for
 each kernel, built from Debian's packages when they are not in the cache.
 
-    images.py [NAME...]        build what is missing (all by default), print paths
+    images.py [NAME...]        build what is missing (by default all but the
+                           benchmark's), print paths
     images.py --list           print the names
 
 Every image is named by a hash of what it is built from, so a change here makes
@@ -32,6 +33,10 @@ SOURCES = {
             f"deb {MIRROR}-security {suite}-security main"]
     for suite in ("bookworm", "trixie")
 }
+
+# Root file systems that hold more than others: {name: (suite, packages)}.  The
+# rival of the benchmark would be in the way of everything else.
+LARGER = {"bookworm-tuned": ("bookworm", ["tuned"])}
 
 # What the guest runs, then what rtisold links to.
 PACKAGES = """
@@ -96,12 +101,13 @@ def recipe(name):
         suite, package = KERNELS[name]
         return {"sources": SOURCES[suite], "package": package,
                 "boot": BOOT_MODULES, "skip": SKIP_MODULES, "format": 1}
-    return {"sources": SOURCES[name], "packages": PACKAGES,
+    suite, more = LARGER.get(name, (name, []))
+    return {"sources": SOURCES[suite], "packages": PACKAGES + more,
             "customize": CUSTOMIZE, "format": 1}
 
 
 def names():
-    return list(SOURCES) + list(KERNELS) + ["trixie-build"]
+    return list(SOURCES) + list(LARGER) + list(KERNELS) + ["trixie-build"]
 
 
 def path(name):
@@ -136,7 +142,8 @@ def make_ext4(image, folder, spare_mb):
 def build_root(name, out):
     root = f"{out}/root"
     script = CUSTOMIZE.strip().replace("\n", " && ")
-    debootstrap(root, SOURCES[name], "minbase", PACKAGES,
+    asked = recipe(name)
+    debootstrap(root, asked["sources"], "minbase", asked["packages"],
                 [f"chroot \"$1\" sh -c '{script}'"])
     make_ext4(f"{out}/root.ext4", root, 700)
     shutil.rmtree(root)
@@ -221,7 +228,7 @@ def locked(name):
 def builder(name):
     if name in KERNELS:
         return build_kernel
-    return build_root if name in SOURCES else build_chroot
+    return build_root if name in SOURCES or name in LARGER else build_chroot
 
 
 def ensure(name):
@@ -248,7 +255,7 @@ def main(argv):
     if argv == ["--list"]:
         print("\n".join(names()))
         return 0
-    for name in argv or names():
+    for name in argv or [name for name in names() if name not in LARGER]:
         print(ensure(name))
     return 0
 
