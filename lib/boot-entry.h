@@ -17,7 +17,7 @@ typedef struct BootEntry {
         char *profile;
         char **asked; /* the profile's words */
         char **words; /* those of them that were put there: the others were there before */
-        bool made; /* the file (or for GRUB the folder) was not there before */
+        bool made;    /* the file (or for GRUB the folder) was not there before */
 } BootEntry;
 
 void boot_entry_done(BootEntry *entry);

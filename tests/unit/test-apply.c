@@ -45,7 +45,8 @@ static void test_sentences(void **state) {
                         "switch "
                         "again" },
                 { "journal", "/run/rtisold/journal/journal", "low-jitter", NULL, NULL, -ENOSPC,
-                        "journal in /run/rtisold/journal/journal: wanted low-jitter, but the kernel said ENOSPC (No space left on device); "
+                        "journal in /run/rtisold/journal/journal: wanted low-jitter, but the kernel said "
+                        "ENOSPC (No space left on device); "
                         "make "
                         "room in the file system of /run/rtisold" },
                 { "x", "/sys/x", "1", NULL, NULL, -ENOTRECOVERABLE,

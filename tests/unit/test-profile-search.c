@@ -126,14 +126,15 @@ static void test_files(void **state) {
                         { { USR "x.ini", "[tick]\nskew = on\n[profile]\ninclude = y\n" },
                                 { ETC "x.ini.d/10.ini", "[tick]\nnonsense\nskew_tick = 3\n" },
                                 { USR "y.ini", "[tik]\n" } },
-                        USR "x.ini:2: tick: skew: there is no such key; keys of [tick] are skew_tick\n"
-                            "/" ETC "x.ini.d/10.ini:2: a line is [SECTION], KEY = VALUE or a comment\n"
-                            "/" ETC
-                            "x.ini.d/10.ini:3: tick: skew_tick: \"3\" is not allowed; write on or off\n" USR
-                            "y.ini:1: tik: there is no such section (did you mean \"tick\"?); sections are "
-                            "profile, "
-                            "cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, sysctl and "
-                            "sysfs" },
+                        USR
+                        "x.ini:2: tick: skew: there is no such key; keys of [tick] are skew_tick\n"
+                        "/" ETC "x.ini.d/10.ini:2: a line is [SECTION], KEY = VALUE or a comment\n"
+                        "/" ETC
+                        "x.ini.d/10.ini:3: tick: skew_tick: \"3\" is not allowed; write on or off\n" USR
+                        "y.ini:1: tik: there is no such section (did you mean \"tick\"?); sections are "
+                        "profile, "
+                        "cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, sysctl and "
+                        "sysfs" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {

@@ -92,7 +92,8 @@ static void test_sections(void **state) {
                 { "[cpusets rt]\ncpus = 2\n",
                         X
                         ":1: cpusets rt: there is no such section (did you mean \"cpuset\"?); sections are "
-                        "profile, cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, sysctl "
+                        "profile, cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, "
+                        "sysctl "
                         "and "
                         "sysfs" },
                 { "[]\n",
