@@ -27,9 +27,9 @@ static int list_sets(const Machine *machine, char **ret) {
         _cleanup_strv_ char **names = NULL;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < machine->state.steps.n_sets; i++)
+        for (size_t i = 0; r >= 0 && i < machine->state.steps.n_sets; i++)
                 r = util_strv_push(&names, machine->state.steps.sets[i].name);
-        return r ?: util_strv_join(names, ", ", ret);
+        return r < 0 ? r : util_strv_join(names, ", ", ret);
 }
 
 /* The set to run in.  *ret stays NULL where there is no slice to enter: the CPUs of the set are somebody else's
