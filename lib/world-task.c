@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "task-provider.h"
 #include "world-read.h"
 
 /* include/linux/sched.h; field 9 of /proc/TID/stat shows them. */
@@ -105,20 +104,12 @@ static int ignore_gone(int error) {
         return error == -ENOMEM ? error : 0;
 }
 
-/* The file of a thread says much more than this, and takes the kernel longer than all else that is read of it. */
-static int read_allowed(World *world, WorldTask *task) {
-        _cleanup_free_ char *status = NULL;
-        int r;
-
-        if (kfs_is_live(world->kfs))
-                return task_ways_live.get_affinity(world->kfs, task->tid, &task->live);
-        r = kfs_readf(world->kfs, &status, "/proc/%d/task/%d/status", task->pid, task->tid);
-        return r < 0 ? r : world_parse_allowed(status, &task->live);
-}
-
 static int read_affinity(World *world, WorldTask *task) {
-        int r = read_allowed(world, task);
+        _cleanup_free_ char *status = NULL;
+        int r = kfs_readf(world->kfs, &status, "/proc/%d/task/%d/status", task->pid, task->tid);
 
+        if (r >= 0)
+                r = world_parse_allowed(status, &task->live);
         if (r < 0)
                 return ignore_gone(r);
         return cpulist_copy(&task->live, &task->found);
