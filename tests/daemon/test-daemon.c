@@ -118,7 +118,7 @@ static void test_no_disturb(void **state) {
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 _cleanup_machine_ Machine *machine = machine_new();
-                _cleanup_free_ char *error = NULL, *live = NULL, *degraded = NULL, *profile = NULL;
+                _cleanup_free_ char *error = NULL, *live = NULL, *profile = NULL;
 
                 assert_int_equal(util_asprintf(&profile,
                                          "[sched_features]\n%s = on\n[sysctl]\nvm.stat_interval = 10\n",
@@ -832,7 +832,6 @@ static void test_journal_removed_twice(void **state) {
 /* The whole folder: those on the private socket find it again, too. */
 static void test_runtime_removed(void **state) {
         _cleanup_machine_ Machine *machine = machine_new();
-        _cleanup_free_ char *error = NULL;
 
         machine_start(machine);
         assert_set_mode(machine, "quick");
