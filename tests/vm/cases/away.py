@@ -14,7 +14,10 @@ AWAY = 3
 
 @contextlib.contextmanager
 def machine():
-    """Work of all kinds that knows the CPU, and some that does not."""
+    """Work of all kinds that knows the CPU, and some that does not.  The kernel forgets where an interrupt of that
+    CPU alone belonged when it goes, whoever is there: it has gone once before."""
+    hotplug(AWAY, False)
+    hotplug(AWAY, True)
     with contextlib.ExitStack() as stack:
         stack.enter_context(pinned_kthread("kauditd", {0, AWAY}))
         stack.enter_context(value(f"/proc/irq/{KEYBOARD}/smp_affinity_list", f"1,{AWAY}"))
