@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "drift.h"
 
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <time.h>
@@ -135,6 +136,8 @@ static int drift_look(Drift *drift) {
         report_done(&drift->report);
         drift->report = report;
         drift->looked = now_usec();
+        /* What looking took is given back: at rest the daemon should be small. */
+        (void) malloc_trim(0);
         return differ;
 }
 
