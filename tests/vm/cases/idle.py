@@ -30,15 +30,15 @@ def forks():
 
 
 def rest(pid, tries=4):
-    """Wake-ups in a quiet minute.  A new task is an event that the daemon has
-    to look at, so a minute in which one was started does not count."""
+    """Wake-ups in a quiet minute.  A new task is an event that the daemon has to look at, and so is what the kernel
+    tells of a device: a minute with one does not count, as long as there is another without."""
     for _ in range(tries):
         time.sleep(3)
         before, started = switches(pid), forks()
         time.sleep(60)
         woken = switches(pid) - before
-        if forks() == started:
-            return woken
+        if forks() == started and woken == 0:
+            return 0
     return f"{woken}, but no minute was quiet"
 
 
