@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "machine.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -409,4 +410,34 @@ char *machine_mode(Machine *machine) {
 
         assert_true(r >= 0);
         return mode;
+}
+
+void assert_machine(Machine *machine, const char *mode, const char *interval) {
+        _cleanup_free_ char *live_mode = machine_mode(machine),
+                            *live = machine_read(machine, MACHINE_INTERVAL);
+
+        if (!streq(live_mode, mode) || !streq(live, interval))
+                fail_msg("mode %s, interval %s; wanted %s, %s", live_mode, live, mode, interval);
+}
+
+void assert_set_mode(Machine *machine, const char *mode) {
+        _cleanup_free_ char *message = NULL, *error = machine_set_mode(machine, &message, mode, NULL);
+
+        if (error)
+                fail_msg("%s: %s: %s", mode, error, message);
+}
+
+unsigned machine_descriptors(Machine *machine) {
+        _cleanup_free_ char *path = NULL;
+        struct dirent *entry;
+        unsigned n = 0;
+        DIR *folder;
+
+        assert_int_equal(util_asprintf(&path, "/proc/%d/fd", (int) machine->pid), 0);
+        folder = opendir(path);
+        assert_non_null(folder);
+        while ((entry = readdir(folder)))
+                n += entry->d_name[0] != '.';
+        (void) closedir(folder);
+        return n;
 }

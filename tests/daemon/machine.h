@@ -56,3 +56,14 @@ int machine_lease(Machine *machine, const char *mode, const char *why, char **re
 char *machine_leases(Machine *machine);
 /* The property Mode. */
 char *machine_mode(Machine *machine);
+
+/* How many descriptors the daemon has. */
+unsigned machine_descriptors(Machine *machine);
+
+/* The sysctl that the profiles of machine_new() set. */
+#define MACHINE_INTERVAL "/proc/sys/vm/stat_interval"
+/* The partition of the set of `set`. */
+#define MACHINE_PARTITION "/sys/fs/cgroup/rtisol.slice/rtisol-rt.slice/cpuset.cpus.partition"
+/* Fail the test unless the mode and the sysctl read so, or the switch succeeds. */
+void assert_machine(Machine *machine, const char *mode, const char *interval);
+void assert_set_mode(Machine *machine, const char *mode);

@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <dirent.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "machine.h"
 #include "protocol.h"
-
-#define INTERVAL "/proc/sys/vm/stat_interval"
-
-/* What a machine says after a request. */
-static void assert_machine(Machine *machine, const char *mode, const char *interval) {
-        _cleanup_free_ char *live_mode = machine_mode(machine), *live = machine_read(machine, INTERVAL);
-
-        if (!streq(live_mode, mode) || !streq(live, interval))
-                fail_msg("mode %s, interval %s; wanted %s, %s", live_mode, live, mode, interval);
-}
-
-static void assert_set_mode(Machine *machine, const char *mode) {
-        _cleanup_free_ char *message = NULL, *error = machine_set_mode(machine, &message, mode, NULL);
-
-        if (error)
-                fail_msg("%s: %s: %s", mode, error, message);
-}
 
 static void test_switch(void **state) {
         static const struct {
@@ -62,7 +43,7 @@ static void test_errors(void **state) {
                 { "bad", "[profile]\nrequier = irqs\nx = 1\n", NULL, RTISOL_ERROR_BAD_PROFILE, "bad.ini:2" },
                 { "bad", "[profile]\nrequier = irqs\nx = 1\n", NULL, RTISOL_ERROR_BAD_PROFILE, "bad.ini:3" },
                 { "all", "[cpuset rt]\ncpus = 0-3\n", NULL, RTISOL_ERROR_REFUSED, "housekeeping" },
-                { "slow", NULL, "fail", RTISOL_ERROR_FAILED, INTERVAL },
+                { "slow", NULL, "fail", RTISOL_ERROR_FAILED, MACHINE_INTERVAL },
                 { "slow", NULL, "fail", RTISOL_ERROR_FAILED, "Input/output error" },
                 { "slow", NULL, "fail", RTISOL_ERROR_FAILED, "undone" },
         };
@@ -79,7 +60,7 @@ static void test_errors(void **state) {
                 machine_start(machine);
                 assert_set_mode(machine, "quick");
                 if (table[i].fail)
-                        machine_tell(machine, table[i].fail, INTERVAL);
+                        machine_tell(machine, table[i].fail, MACHINE_INTERVAL);
                 name = machine_set_mode(machine, &message, table[i].mode, NULL);
                 if (!name || !streq(name, table[i].name) || !strstr(message, table[i].message))
                         fail_msg("row %zu: %s: %s", i, name ?: "no error", message ?: "");
@@ -140,7 +121,7 @@ static void test_no_disturb(void **state) {
                 tree_put(machine->tree, "/etc/rtisold/profiles/feature.ini.d/1.ini",
                         "[sysctl]\nvm.stat_interval = 20\n");
                 (void) kill(machine->pid, SIGHUP);
-                machine_await(machine, INTERVAL, "20");
+                machine_await(machine, MACHINE_INTERVAL, "20");
                 free(TAKE_PTR(live));
                 live = machine_read(machine, FEATURES);
                 assert_string_equal(live, "GENTLE NO_HRTICK");
@@ -220,11 +201,11 @@ static void test_notices(void **state) {
         machine_start(machine);
         assert_set_mode(machine, "quick");
         assert_null(machine->notices);
-        tree_put(machine->tree, INTERVAL, "5\n");
+        tree_put(machine->tree, MACHINE_INTERVAL, "5\n");
         assert_set_mode(machine, "green");
         assert_machine(machine, "green", "5");
         assert_non_null(machine->notices);
-        if (!strstr(machine->notices, INTERVAL " reads 5, "))
+        if (!strstr(machine->notices, MACHINE_INTERVAL " reads 5, "))
                 fail_msg("%s", machine->notices);
 }
 
@@ -257,9 +238,9 @@ static void test_incomplete(void **state) {
         tree_put(machine->tree, "/proc/sys/vm/swappiness", "60\n");
         machine_start(machine);
         machine_tell(machine, "fail", "/proc/sys/vm/swappiness");
-        machine_tell(machine, "fail-twice", INTERVAL);
+        machine_tell(machine, "fail-twice", MACHINE_INTERVAL);
         error = machine_set_mode(machine, &message, "two", NULL);
-        if (!error || !streq(error, RTISOL_ERROR_FAILED_INCOMPLETE) || !strstr(message, INTERVAL))
+        if (!error || !streq(error, RTISOL_ERROR_FAILED_INCOMPLETE) || !strstr(message, MACHINE_INTERVAL))
                 fail_msg("%s: %s", error ?: "no error", message ?: "");
         assert_machine(machine, "green", "10");
         machine_tell(machine, "fail", "");
@@ -275,7 +256,7 @@ static void test_killed_in_switch(void **state) {
 
         machine_start(machine);
         assert_set_mode(machine, "quick");
-        machine_tell(machine, "die", INTERVAL);
+        machine_tell(machine, "die", MACHINE_INTERVAL);
         error = machine_set_mode(machine, NULL, "slow", NULL);
         assert_non_null(error);
         assert_true(WIFSIGNALED(machine_end(machine, 0)));
@@ -324,7 +305,7 @@ static void test_on_stop(void **state) {
         machine_start(machine);
         assert_machine(machine, "quick", "10");
         assert_int_equal(machine_end(machine, SIGTERM), 0);
-        live = machine_read(machine, INTERVAL);
+        live = machine_read(machine, MACHINE_INTERVAL);
         assert_string_equal(live, "1");
         machine_start(machine);
         assert_machine(machine, "quick", "10");
@@ -371,7 +352,7 @@ static void test_confirm(void **state) {
                 }
                 (void) usleep(1500000);
                 mode = machine_mode(machine);
-                live = machine_read(machine, INTERVAL);
+                live = machine_read(machine, MACHINE_INTERVAL);
                 if (!streq(mode, table[i].mode) || !streq(live, table[i].interval))
                         fail_msg("%s: mode %s, %s", table[i].what, mode, live);
         }
@@ -409,7 +390,7 @@ static void test_leases(void **state) {
         assert_string_equal(again, "1:quick:a test ");
         assert_machine(machine, "quick", "10");
         (void) close(first);
-        machine_await(machine, INTERVAL, "1");
+        machine_await(machine, MACHINE_INTERVAL, "1");
         assert_machine(machine, "green", "1");
 }
 
@@ -527,13 +508,13 @@ static void test_hup_queues(void **state) {
         _cleanup_machine_ Machine *machine = machine_new();
 
         machine_start(machine);
-        machine_tell(machine, "hup", INTERVAL);
+        machine_tell(machine, "hup", MACHINE_INTERVAL);
         assert_set_mode(machine, "slow");
         assert_machine(machine, "slow", "20");
         machine_tell(machine, "hup", "");
         tree_put(machine->tree, "/etc/rtisold/profiles/slow.ini", "[sysctl]\nvm.stat_interval = 25\n");
         (void) kill(machine->pid, SIGHUP);
-        machine_await(machine, INTERVAL, "25");
+        machine_await(machine, MACHINE_INTERVAL, "25");
         assert_machine(machine, "slow", "25");
         assert_set_mode(machine, "green");
         assert_machine(machine, "green", "1");
@@ -551,10 +532,8 @@ static void test_many_requests(void **state) {
         }
         assert_set_mode(machine, "slow");
         assert_machine(machine, "slow", "20");
-        assert_int_equal(machine_writes(machine, INTERVAL), 21);
+        assert_int_equal(machine_writes(machine, MACHINE_INTERVAL), 21);
 }
-
-#define PARTITION "/sys/fs/cgroup/rtisol.slice/rtisol-rt.slice/cpuset.cpus.partition"
 
 static char *drift_of(Machine *machine) {
         sd_bus_message *reply = NULL;
@@ -607,16 +586,17 @@ static void test_drift(void **state) {
                 ;
         signals = 0;
         writes = machine_writes(machine, NULL);
-        tree_put(machine->tree, PARTITION, "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n");
+        tree_put(machine->tree, MACHINE_PARTITION,
+                "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n");
         assert_true(await_signals(machine, &signals, 1));
         after = drift_of(machine);
         if (!strstr(after, "cpuset/rt/partition=isolated invalid (Cpu list in cpuset.cpus not exclusive)"))
                 fail_msg("drift: %s", after);
-        live = machine_read(machine, PARTITION);
+        live = machine_read(machine, MACHINE_PARTITION);
         assert_string_equal(live, "isolated invalid (Cpu list in cpuset.cpus not exclusive)");
         assert_int_equal(machine_writes(machine, NULL), writes);
         assert_set_mode(machine, "set");
-        mended = machine_read(machine, PARTITION);
+        mended = machine_read(machine, MACHINE_PARTITION);
         assert_string_equal(mended, "isolated");
 }
 
@@ -680,21 +660,6 @@ static void test_peer_credentials(void **state) {
         }
 }
 
-static unsigned count_descriptors(pid_t pid) {
-        _cleanup_free_ char *path = NULL;
-        struct dirent *entry;
-        unsigned n = 0;
-        DIR *directory;
-
-        assert_int_equal(util_asprintf(&path, "/proc/%d/fd", pid), 0);
-        directory = opendir(path);
-        assert_non_null(directory);
-        while ((entry = readdir(directory)))
-                n += entry->d_name[0] != '.';
-        (void) closedir(directory);
-        return n;
-}
-
 /* Neither switches nor leases nor clients leave a descriptor behind. */
 static void test_no_leaks(void **state) {
         _cleanup_machine_ Machine *machine = machine_new();
@@ -703,7 +668,7 @@ static void test_no_leaks(void **state) {
         machine_start(machine);
         assert_set_mode(machine, "set");
         assert_set_mode(machine, "green");
-        before = count_descriptors(machine->pid);
+        before = machine_descriptors(machine);
         for (int i = 0; i < 50; i++) {
                 _cleanup_free_ char *error = NULL;
                 _cleanup_close_ int fd = -1;
@@ -720,171 +685,9 @@ static void test_no_leaks(void **state) {
                         break;
                 (void) usleep(20000);
         }
-        after = count_descriptors(machine->pid);
+        after = machine_descriptors(machine);
         if (after != before)
                 fail_msg("%u descriptors before, %u after", before, after);
-}
-
-/* Takes away a file or folder of the runtime folder.  A daemon that puts it back meanwhile may be faster. */
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
-        return remove(path);
-}
-
-static void remove_runtime(Machine *machine, const char *name) {
-        _cleanup_free_ char *path = NULL;
-
-        assert_int_equal(util_asprintf(&path, "%s/%s", machine->runtime, name), 0);
-        (void) nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static void await_runtime(Machine *machine, const char *name) {
-        for (int i = 0; i < 500 && !machine_has(machine, name); i++)
-                (void) usleep(20000);
-        if (!machine_has(machine, name))
-                fail_msg("%s does not come back", name);
-}
-
-static void damage_journal(Machine *machine) {
-        tree_put(machine->tree, "/runtime/journal/journal", "{ this is no journal\n");
-}
-
-/* A journal that is gone or that nobody can read is made up for by the state file beside it. */
-static void test_lost_journal(void **state) {
-        static const char *const what[] = { "removed", "its file removed", "damaged", "all removed" };
-
-        for (size_t i = 0; i < ARRAY_SIZE(what); i++) {
-                _cleanup_machine_ Machine *machine = machine_new();
-                bool known = i != 3;
-
-                machine_start(machine);
-                assert_set_mode(machine, "quick");
-                (void) machine_end(machine, i % 2 ? SIGKILL : SIGTERM);
-                if (i == 2)
-                        damage_journal(machine);
-                else
-                        remove_runtime(machine, i == 1 ? "journal/journal" : "journal");
-                if (!known)
-                        remove_runtime(machine, "state.json");
-                machine_start(machine);
-                assert_machine(machine, known ? "quick" : "green", "10");
-                assert_set_mode(machine, "slow");
-                assert_machine(machine, "slow", "20");
-                assert_set_mode(machine, "green");
-                assert_machine(machine, "green", known ? "1" : "10");
-        }
-}
-
-/* Somebody who went green on purpose is not sent into the boot mode, whatever became of the journal. */
-static void test_lost_green(void **state) {
-        _cleanup_machine_ Machine *machine = machine_new();
-
-        tree_put(machine->tree, "/etc/rtisold/rtisold.conf", "[daemon]\nmode = quick\n");
-        machine_start(machine);
-        assert_set_mode(machine, "green");
-        (void) machine_end(machine, SIGTERM);
-        remove_runtime(machine, "journal");
-        machine_start(machine);
-        assert_machine(machine, "green", "1");
-}
-
-/* While the daemon runs, it knows what was in the journal: written anew at once, also for a switch that comes at the
- * same time. */
-static void test_journal_removed_meanwhile(void **state) {
-        static const struct {
-                const char *remove;
-                bool wait;
-        } table[] = { { "journal", false }, { "journal/journal", false }, { "journal", true },
-                { "journal/journal", true } };
-
-        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-                _cleanup_machine_ Machine *machine = machine_new();
-                const char *mode = table[i].wait ? "quick" : "slow", *interval = table[i].wait ? "10" : "20";
-
-                machine_start(machine);
-                assert_set_mode(machine, "quick");
-                remove_runtime(machine, table[i].remove);
-                remove_runtime(machine, "state.json");
-                if (table[i].wait)
-                        await_runtime(machine, "state.json");
-                else
-                        assert_set_mode(machine, "slow");
-                assert_true(machine_has(machine, "journal/journal"));
-                (void) machine_end(machine, SIGKILL);
-                machine_start(machine);
-                assert_machine(machine, mode, interval);
-                assert_set_mode(machine, "green");
-                assert_machine(machine, "green", "1");
-        }
-}
-
-/* A second removal is seen like the first: the folder that was made anew is watched, too. */
-static void test_journal_removed_twice(void **state) {
-        _cleanup_machine_ Machine *machine = machine_new();
-
-        machine_start(machine);
-        assert_set_mode(machine, "quick");
-        for (int i = 0; i < 2; i++) {
-                remove_runtime(machine, "journal");
-                await_runtime(machine, "journal/journal");
-        }
-}
-
-/* The whole folder: those on the private socket find it again, too. */
-static void test_runtime_removed(void **state) {
-        _cleanup_machine_ Machine *machine = machine_new();
-
-        machine_start(machine);
-        assert_set_mode(machine, "quick");
-        remove_runtime(machine, "leases");
-        remove_runtime(machine, "private");
-        remove_runtime(machine, "journal");
-        remove_runtime(machine, "state.json");
-        await_runtime(machine, "private");
-        await_runtime(machine, "leases");
-        machine_connect(machine);
-        assert_machine(machine, "quick", "10");
-        assert_set_mode(machine, "green");
-        assert_machine(machine, "green", "1");
-}
-
-static void assert_refused(Machine *machine, const char *mode, const char *part) {
-        _cleanup_free_ char *message = NULL, *error = machine_set_mode(machine, &message, mode, NULL);
-
-        if (!error || !streq(error, RTISOL_ERROR_REFUSED) || !strstr(message, part))
-                fail_msg("%s: %s: %s", mode, error ?: "no error", message ?: "");
-}
-
-/* All records are gone, and the kernel still isolates: nothing is taken for what was found, until somebody says so; and
- * green takes the partition apart then, since a mode made it. */
-static void test_lost_isolation(void **state) {
-        _cleanup_machine_ Machine *machine = machine_new();
-        _cleanup_free_ char *error = NULL, *partition = NULL, *again = NULL;
-
-        tree_put(machine->tree, "/etc/rtisold/rtisold.conf", "[daemon]\nmode = quick\n");
-        machine_start(machine);
-        assert_set_mode(machine, "set");
-        for (int i = 0; i < 2; i++) {
-                (void) machine_end(machine, SIGTERM);
-                remove_runtime(machine, "journal");
-                if (i == 0)
-                        remove_runtime(machine, "state.json");
-                machine_start(machine);
-                assert_machine(machine, "green", "30");
-                partition = machine_read(machine, PARTITION);
-                assert_string_equal(partition, "isolated");
-                free(TAKE_PTR(partition));
-                assert_refused(machine, "quick", "reboot, or add --force");
-                assert_refused(machine, "green", "/journal/journal was lost");
-        }
-        error = machine_set_mode(machine, NULL, "green", RTISOL_OPTION_FORCE, "b", 1, NULL);
-        assert_null(error);
-        assert_int_equal(kfs_read(machine->tree->kfs, PARTITION, &partition), -ENOENT);
-        assert_set_mode(machine, "set");
-        again = machine_read(machine, PARTITION);
-        assert_string_equal(again, "isolated");
-        assert_set_mode(machine, "green");
-        assert_int_equal(kfs_read(machine->tree->kfs, PARTITION, &partition), -ENOENT);
-        assert_machine(machine, "green", "30");
 }
 
 static void test_state_file(void **state) {
@@ -928,12 +731,6 @@ int main(void) {
                 cmocka_unit_test(test_undo_signals),
                 cmocka_unit_test(test_peer_credentials),
                 cmocka_unit_test(test_no_leaks),
-                cmocka_unit_test(test_lost_journal),
-                cmocka_unit_test(test_lost_green),
-                cmocka_unit_test(test_journal_removed_meanwhile),
-                cmocka_unit_test(test_journal_removed_twice),
-                cmocka_unit_test(test_runtime_removed),
-                cmocka_unit_test(test_lost_isolation),
                 cmocka_unit_test(test_state_file),
         };
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -13,23 +12,8 @@
 /* Neighbours who are root and mean no good, or are broken: whatever they do to the private socket, everybody else is
  * served, nothing grows, and the mode is what was asked for last. */
 
-#define INTERVAL "/proc/sys/vm/stat_interval"
 #define CROWD 1000
 #define GREETING "\0AUTH ANONYMOUS 30\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n"
-
-static void assert_machine(Machine *machine, const char *mode, const char *interval) {
-        _cleanup_free_ char *live_mode = machine_mode(machine), *live = machine_read(machine, INTERVAL);
-
-        if (!streq(live_mode, mode) || !streq(live, interval))
-                fail_msg("mode %s, interval %s; wanted %s, %s", live_mode, live, mode, interval);
-}
-
-static void assert_set_mode(Machine *machine, const char *mode) {
-        _cleanup_free_ char *message = NULL, *error = machine_set_mode(machine, &message, mode, NULL);
-
-        if (error)
-                fail_msg("%s: %s: %s", mode, error, message);
-}
 
 static int join(Machine *machine) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -48,25 +32,11 @@ static int join(Machine *machine) {
         return fd;
 }
 
-static unsigned count_descriptors(pid_t pid) {
-        _cleanup_free_ char *path = NULL;
-        unsigned n = 0;
-        DIR *dir;
-
-        assert_int_equal(util_asprintf(&path, "/proc/%d/fd", (int) pid), 0);
-        dir = opendir(path);
-        assert_non_null(dir);
-        while (readdir(dir))
-                n++;
-        (void) closedir(dir);
-        return n;
-}
-
 static void assert_descriptors(Machine *machine, unsigned wanted) {
         unsigned n = 0;
 
         for (int i = 0; i < 500; i++) {
-                n = count_descriptors(machine->pid);
+                n = machine_descriptors(machine);
                 if (n == wanted)
                         return;
                 (void) usleep(20000);
@@ -98,7 +68,7 @@ static void test_crowd(void **state) {
 
         machine_start(machine);
         assert_set_mode(machine, "quick");
-        before = count_descriptors(machine->pid);
+        before = machine_descriptors(machine);
         for (size_t i = 0; i < CROWD; i++) {
                 size_t row = i % ARRAY_SIZE(table);
 
@@ -217,7 +187,7 @@ static void test_storm(void **state) {
         unsigned before;
 
         machine_start(machine);
-        before = count_descriptors(machine->pid);
+        before = machine_descriptors(machine);
         for (size_t i = 0; i < ARRAY_SIZE(storms); i++)
                 storm_open(&storms[i], machine);
         for (size_t round = 0; round < 30; round++) {
