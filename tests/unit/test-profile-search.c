@@ -33,120 +33,112 @@ static void put(Tree *tree, const File *file) {
         assert_int_equal(symlink(target, path), 0);
 }
 
-static void test_files(void **state) {
-        static const struct {
-                const char *what;
-                File files[FILES_MAX];
-                const char *expected;
-        } table[] = {
-                { "nothing", {}, "ENOENT" },
-                { "the vendor's", { { USR "x.ini", "[tick]\nskew_tick = on\n" } },
-                        "[tick]\nskew_tick = on\n" },
-                { "etc replaces it whole",
-                        { { USR "x.ini", "[tick]\nskew_tick = on\n" },
-                                { RUN "x.ini", "[sysctl]\nvm.r = 1\n" },
-                                { ETC "x.ini", "[sysctl]\nvm.e = 1\n" } },
-                        "[sysctl]\nvm.e = 1\n" },
-                { "and so does run",
-                        { { USR "x.ini", "[tick]\nskew_tick = on\n" },
-                                { RUN "x.ini", "[sysctl]\nvm.r = 1\n" } },
-                        "[sysctl]\nvm.r = 1\n" },
-                { "a profile's link",
-                        { { ETC "x.ini", LINK "y.ini" }, { ETC "y.ini", "[sysctl]\nvm.y = 1\n" } },
-                        "[sysctl]\nvm.y = 1\n" },
-                { "drop-ins, by name across the folders",
-                        { { USR "x.ini", "[sysctl]\nvm.a = 0\nvm.b = 0\nvm.c = 0\n" },
-                                { USR "x.ini.d/30.ini", "[sysctl]\nvm.a = 30\n" },
-                                { ETC "x.ini.d/10.ini", "[sysctl]\nvm.a = 10\nvm.b = 10\n" },
-                                { RUN "x.ini.d/20.ini", "[sysctl]\nvm.b = 20\nvm.d = 20\n" },
-                                { RUN "x.ini.d/90.conf", "[sysctl]\nvm.a = 90\n" } },
-                        "[sysctl]\nvm.a = 30\nvm.b = 20\nvm.c = 0\nvm.d = 20\n" },
-                { "by name as text: 10 before 9",
-                        { { USR "x.ini", "[sysctl]\nvm.a = 0\n" },
-                                { ETC "x.ini.d/9.ini", "[sysctl]\nvm.a = 9\n" },
-                                { ETC "x.ini.d/10.ini", "[sysctl]\nvm.a = 10\n" } },
-                        "[sysctl]\nvm.a = 9\n" },
-                { "a drop-in of the same name replaces the vendor's",
-                        { { USR "x.ini", "[sysctl]\nvm.a = 0\n" },
-                                { USR "x.ini.d/10.ini", "[sysctl]\nvm.a = 1\nvm.b = 1\n" },
-                                { ETC "x.ini.d/10.ini", "[sysctl]\nvm.a = 2\n" } },
-                        "[sysctl]\nvm.a = 2\n" },
-                { "an empty value goes back to the default",
-                        { { USR "x.ini", "[cpuset rt]\ncpus = 1\nnohz = off\n" },
-                                { ETC "x.ini.d/10.ini", "[cpuset rt]\nnohz =\n" } },
-                        "[cpuset rt]\ncpus = 1\n" },
-                { "an empty cpus removes a set",
-                        { { USR "x.ini", "[cpuset rt]\ncpus = 1\nnohz = off\n[cpuset b]\ncpus = 2\n" },
-                                { ETC "x.ini.d/10.ini", "[cpuset rt]\ncpus =\nsmt = warn\n" } },
-                        "[cpuset b]\ncpus = 2\n" },
-                { "and a later one brings it back",
-                        { { USR "x.ini", "[cpuset rt]\ncpus = 1\nnohz = off\n" },
-                                { ETC "x.ini.d/10.ini", "[cpuset rt]\ncpus =\n" },
-                                { ETC "x.ini.d/20.ini", "[cpuset rt]\ncpus = 3\n" } },
-                        "[cpuset rt]\ncpus = 3\nnohz = off\n" },
-                { "other sections go in the same way",
-                        { { USR "x.ini",
-                                  "[irq a]\nmatch = a\ncpus = 1\n[kthread k]\nmatch = k\npolicy = other\n" },
-                                { ETC "x.ini.d/10.ini", "[irq a]\nmatch =\n[kthread k]\npolicy =\n" } },
-                        "" },
-                { "a set that others need must not go",
-                        { { USR "x.ini", "[cpuset rt]\ncpus = 1\n[task t]\nset = rt\nmatch = a\n" },
-                                { ETC "x.ini.d/10.ini", "[cpuset rt]\ncpus =\n" } },
-                        USR "x.ini:4: task t: set: there is no set \"rt\" in this profile" },
-                { "masked by a link",
-                        { { USR "x.ini", "[tick]\nskew_tick = on\n" }, { ETC "x.ini", LINK "/dev/null" } },
-                        "ESHUTDOWN" },
-                { "masked by an empty file",
-                        { { USR "x.ini", "[tick]\nskew_tick = on\n" }, { RUN "x.ini", "" } }, "ESHUTDOWN" },
-                { "a mask of the vendor's masks nothing of etc",
-                        { { USR "x.ini", LINK "/dev/null" }, { ETC "x.ini", "[sysctl]\nvm.e = 1\n" } },
-                        "[sysctl]\nvm.e = 1\n" },
-                { "masked drop-ins",
-                        { { USR "x.ini", "[sysctl]\nvm.a = 0\n" },
-                                { USR "x.ini.d/10.ini", "[sysctl]\nvm.a = 1\n" },
-                                { USR "x.ini.d/20.ini", "[sysctl]\nvm.a = 2\n" },
-                                { ETC "x.ini.d/10.ini", LINK "/dev/null" }, { RUN "x.ini.d/20.ini", "" } },
-                        "[sysctl]\nvm.a = 0\n" },
-                { "links to nowhere",
-                        { { USR "x.ini", "[sysctl]\nvm.a = 0\n" }, { ETC "x.ini", LINK "../nowhere" },
-                                { ETC "x.ini.d/1.ini", LINK "self" }, { ETC "x.ini.d/self", LINK "self" } },
-                        "/" ETC "x.ini: it is a link to ../nowhere, which is not there; mend or remove it "
-                        "(a link to "
-                        "/dev/null masks)\n"
-                        "/" ETC "x.ini.d/1.ini: it cannot be opened: Too many levels of symbolic links" },
-                { "a link out of the root leads nowhere",
-                        { { ETC "x.ini", LINK "../../../../../../../../etc/passwd" } },
-                        "/" ETC "x.ini: it is a link to ../../../../../../../../etc/passwd, which is not "
-                        "there; mend "
-                        "or remove it (a link to /dev/null masks)" },
-                { "a folder in the way", { { ETC "x.ini/a", "" }, { USR "x.ini.d", "not a folder\n" } },
-                        "/" ETC "x.ini: it is no regular file\n" USR
-                        "x.ini.d: it cannot be listed: Not a directory" },
-                { "all errors of all files",
-                        { { USR "x.ini", "[tick]\nskew = on\n[profile]\ninclude = y\n" },
-                                { ETC "x.ini.d/10.ini", "[tick]\nnonsense\nskew_tick = 3\n" },
-                                { USR "y.ini", "[tik]\n" } },
-                        USR
-                        "x.ini:2: tick: skew: there is no such key; keys of [tick] are skew_tick\n"
-                        "/" ETC "x.ini.d/10.ini:2: a line is [SECTION], KEY = VALUE or a comment\n"
-                        "/" ETC
-                        "x.ini.d/10.ini:3: tick: skew_tick: \"3\" is not allowed; write on or off\n" USR
-                        "y.ini:1: tik: there is no such section (did you mean \"tick\"?); sections are "
-                        "profile, "
-                        "cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, sysctl and "
-                        "sysfs" },
-        };
+static const struct {
+        const char *what;
+        File files[FILES_MAX];
+        const char *expected;
+} file_cases[] = {
+        { "nothing", {}, "ENOENT" },
+        { "the vendor's", { { USR "x.ini", "[tick]\nskew_tick = on\n" } }, "[tick]\nskew_tick = on\n" },
+        { "etc replaces it whole",
+                { { USR "x.ini", "[tick]\nskew_tick = on\n" }, { RUN "x.ini", "[sysctl]\nvm.r = 1\n" },
+                        { ETC "x.ini", "[sysctl]\nvm.e = 1\n" } },
+                "[sysctl]\nvm.e = 1\n" },
+        { "and so does run",
+                { { USR "x.ini", "[tick]\nskew_tick = on\n" }, { RUN "x.ini", "[sysctl]\nvm.r = 1\n" } },
+                "[sysctl]\nvm.r = 1\n" },
+        { "a profile's link", { { ETC "x.ini", LINK "y.ini" }, { ETC "y.ini", "[sysctl]\nvm.y = 1\n" } },
+                "[sysctl]\nvm.y = 1\n" },
+        { "drop-ins, by name across the folders",
+                { { USR "x.ini", "[sysctl]\nvm.a = 0\nvm.b = 0\nvm.c = 0\n" },
+                        { USR "x.ini.d/30.ini", "[sysctl]\nvm.a = 30\n" },
+                        { ETC "x.ini.d/10.ini", "[sysctl]\nvm.a = 10\nvm.b = 10\n" },
+                        { RUN "x.ini.d/20.ini", "[sysctl]\nvm.b = 20\nvm.d = 20\n" },
+                        { RUN "x.ini.d/90.conf", "[sysctl]\nvm.a = 90\n" } },
+                "[sysctl]\nvm.a = 30\nvm.b = 20\nvm.c = 0\nvm.d = 20\n" },
+        { "by name as text: 10 before 9",
+                { { USR "x.ini", "[sysctl]\nvm.a = 0\n" }, { ETC "x.ini.d/9.ini", "[sysctl]\nvm.a = 9\n" },
+                        { ETC "x.ini.d/10.ini", "[sysctl]\nvm.a = 10\n" } },
+                "[sysctl]\nvm.a = 9\n" },
+        { "a drop-in of the same name replaces the vendor's",
+                { { USR "x.ini", "[sysctl]\nvm.a = 0\n" },
+                        { USR "x.ini.d/10.ini", "[sysctl]\nvm.a = 1\nvm.b = 1\n" },
+                        { ETC "x.ini.d/10.ini", "[sysctl]\nvm.a = 2\n" } },
+                "[sysctl]\nvm.a = 2\n" },
+        { "an empty value goes back to the default",
+                { { USR "x.ini", "[cpuset rt]\ncpus = 1\nnohz = off\n" },
+                        { ETC "x.ini.d/10.ini", "[cpuset rt]\nnohz =\n" } },
+                "[cpuset rt]\ncpus = 1\n" },
+        { "an empty cpus removes a set",
+                { { USR "x.ini", "[cpuset rt]\ncpus = 1\nnohz = off\n[cpuset b]\ncpus = 2\n" },
+                        { ETC "x.ini.d/10.ini", "[cpuset rt]\ncpus =\nsmt = warn\n" } },
+                "[cpuset b]\ncpus = 2\n" },
+        { "and a later one brings it back",
+                { { USR "x.ini", "[cpuset rt]\ncpus = 1\nnohz = off\n" },
+                        { ETC "x.ini.d/10.ini", "[cpuset rt]\ncpus =\n" },
+                        { ETC "x.ini.d/20.ini", "[cpuset rt]\ncpus = 3\n" } },
+                "[cpuset rt]\ncpus = 3\nnohz = off\n" },
+        { "other sections go in the same way",
+                { { USR "x.ini", "[irq a]\nmatch = a\ncpus = 1\n[kthread k]\nmatch = k\npolicy = other\n" },
+                        { ETC "x.ini.d/10.ini", "[irq a]\nmatch =\n[kthread k]\npolicy =\n" } },
+                "" },
+        { "a set that others need must not go",
+                { { USR "x.ini", "[cpuset rt]\ncpus = 1\n[task t]\nset = rt\nmatch = a\n" },
+                        { ETC "x.ini.d/10.ini", "[cpuset rt]\ncpus =\n" } },
+                USR "x.ini:4: task t: set: there is no set \"rt\" in this profile" },
+        { "masked by a link",
+                { { USR "x.ini", "[tick]\nskew_tick = on\n" }, { ETC "x.ini", LINK "/dev/null" } },
+                "ESHUTDOWN" },
+        { "masked by an empty file", { { USR "x.ini", "[tick]\nskew_tick = on\n" }, { RUN "x.ini", "" } },
+                "ESHUTDOWN" },
+        { "a mask of the vendor's masks nothing of etc",
+                { { USR "x.ini", LINK "/dev/null" }, { ETC "x.ini", "[sysctl]\nvm.e = 1\n" } },
+                "[sysctl]\nvm.e = 1\n" },
+        { "masked drop-ins",
+                { { USR "x.ini", "[sysctl]\nvm.a = 0\n" }, { USR "x.ini.d/10.ini", "[sysctl]\nvm.a = 1\n" },
+                        { USR "x.ini.d/20.ini", "[sysctl]\nvm.a = 2\n" },
+                        { ETC "x.ini.d/10.ini", LINK "/dev/null" }, { RUN "x.ini.d/20.ini", "" } },
+                "[sysctl]\nvm.a = 0\n" },
+        { "links to nowhere",
+                { { USR "x.ini", "[sysctl]\nvm.a = 0\n" }, { ETC "x.ini", LINK "../nowhere" },
+                        { ETC "x.ini.d/1.ini", LINK "self" }, { ETC "x.ini.d/self", LINK "self" } },
+                "/" ETC "x.ini: it is a link to ../nowhere, which is not there; mend or remove it "
+                "(a link to "
+                "/dev/null masks)\n"
+                "/" ETC "x.ini.d/1.ini: it cannot be opened: Too many levels of symbolic links" },
+        { "a link out of the root leads nowhere",
+                { { ETC "x.ini", LINK "../../../../../../../../etc/passwd" } },
+                "/" ETC "x.ini: it is a link to ../../../../../../../../etc/passwd, which is not "
+                "there; mend "
+                "or remove it (a link to /dev/null masks)" },
+        { "a folder in the way", { { ETC "x.ini/a", "" }, { USR "x.ini.d", "not a folder\n" } },
+                "/" ETC "x.ini: it is no regular file\n" USR
+                "x.ini.d: it cannot be listed: Not a directory" },
+        { "all errors of all files",
+                { { USR "x.ini", "[tick]\nskew = on\n[profile]\ninclude = y\n" },
+                        { ETC "x.ini.d/10.ini", "[tick]\nnonsense\nskew_tick = 3\n" },
+                        { USR "y.ini", "[tik]\n" } },
+                USR "x.ini:2: tick: skew: there is no such key; keys of [tick] are skew_tick\n"
+                    "/" ETC "x.ini.d/10.ini:2: a line is [SECTION], KEY = VALUE or a comment\n"
+                    "/" ETC "x.ini.d/10.ini:3: tick: skew_tick: \"3\" is not allowed; write on or off\n" USR
+                    "y.ini:1: tik: there is no such section (did you mean \"tick\"?); sections are "
+                    "profile, "
+                    "cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, sysctl and "
+                    "sysfs" },
+};
 
-        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+static void test_files(void **state) {
+        for (size_t i = 0; i < ARRAY_SIZE(file_cases); i++) {
                 _cleanup_tree_ Tree *tree = tree_new();
                 _cleanup_free_ char *result = NULL;
 
-                for (const File *file = table[i].files; file < table[i].files + FILES_MAX && file->path;
-                        file++)
+                for (const File *file = file_cases[i].files;
+                        file < file_cases[i].files + FILES_MAX && file->path; file++)
                         put(tree, file);
                 result = profiles_load(tree, "x");
-                if (!streq(result, table[i].expected))
-                        fail_msg("%s\n--- gives\n%s\n--- not\n%s", table[i].what, result, table[i].expected);
+                if (!streq(result, file_cases[i].expected))
+                        fail_msg("%s\n--- gives\n%s\n--- not\n%s", file_cases[i].what, result,
+                                file_cases[i].expected);
         }
 }
 

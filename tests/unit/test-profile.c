@@ -137,99 +137,92 @@ static void test_sections(void **state) {
 
 #define SET "[cpuset rt]\ncpus = 2\n"
 
-static void test_values(void **state) {
-        static const Case table[] = {
-                { SET "nohzz = off\n",
-                        X
-                        ":3: cpuset rt: nohzz: there is no such key (did you mean \"nohz\"?); keys of "
-                        "[cpuset "
-                        "NAME] are cpus, control_cpus, partition, mems, nohz, rt_push_pull, rt_throttling, "
-                        "max_cstate, governor and smt" },
-                { SET "nohz = fulll\n",
-                        X ":3: cpuset rt: nohz: \"fulll\" is not allowed; write off, idle or full (did you "
-                          "mean "
-                          "\"full\"?)" },
-                { SET "nohz = on\n",
-                        X ":3: cpuset rt: nohz: \"on\" is not allowed; write off, idle or full" },
-                { SET "-nohz = off\n",
-                        X ":3: cpuset rt: -nohz: only keys of [sched_features], [sysctl] and [sysfs] may "
-                          "have a "
-                          "dash; write nohz" },
-                { SET "rt_push_pull = offf\n",
-                        X ":3: cpuset rt: rt_push_pull: \"offf\" is not allowed; write on or off (did you "
-                          "mean "
-                          "\"off\"?)" },
-                { SET "partition = isolate\n",
-                        X
-                        ":3: cpuset rt: partition: \"isolate\" is not allowed; write isolated, root or none "
-                        "(did you mean \"isolated\"?)" },
-                { SET "mems = 1-0\n",
-                        X ":3: cpuset rt: mems: \"1-0\" is no list of NUMA nodes; write one such as 0-1, or "
-                          "local" },
-                { SET "mems = local\nmems = 0-1,3\n", SET "mems = 0-1,3\n" },
-                { SET "max_cstate = poll\n", X ":3: cpuset rt: max_cstate: \"poll\" is written POLL" },
-                { SET "max_cstate = C1 C2\n",
-                        X ":3: cpuset rt: max_cstate: \"C1 C2\" is no idle state; write POLL, C1, the name "
-                          "of a "
-                          "state, or any" },
-                { SET "max_cstate = C6_S\n", SET "max_cstate = C6_S\n" },
-                { SET "governor = ../x\n",
-                        X ":3: cpuset rt: governor: \"../x\" is no governor; write one of "
-                          "scaling_available_governors, such as performance" },
-                { SET "smt = includes\n",
-                        X ":3: cpuset rt: smt: \"includes\" is not allowed; write warn, include or refuse "
-                          "(did "
-                          "you mean \"include\"?)" },
-                { "[profile]\nrequire = partition irq\n",
-                        X ":2: profile: require: \"irq\" is not allowed; write any of these, separated by "
-                          "white "
-                          "space: partition, irqs, kthreads, workqueues, skew_tick, nohz, rt_push_pull, "
-                          "rt_throttling, idle, cpufreq and net (did you mean \"irqs\"?)" },
-                { "[profile]\npinned = adopted\naccept_starvation = maybe\n",
-                        X ":2: profile: pinned: \"adopted\" is not allowed; write refuse, adopt or ignore "
-                          "(did "
-                          "you mean \"adopt\"?)\n" X
-                          ":3: profile: accept_starvation: \"maybe\" is not allowed; write yes or no" },
-                { "[profile]\ninclude = ../../etc/passwd\n",
-                        X ":2: profile: include: \"../../etc/passwd\" is no profile's name, which has "
-                          "letters, "
-                          "digits, - and _, 64 at most, without folder or .ini, and no dash in front" },
-                { "[profile]\ninclude = base.ini\n",
-                        X ":2: profile: include: \"base.ini\" is no profile's name, which has letters, "
-                          "digits, - "
-                          "and _, 64 at most, without folder or .ini, and no dash in front" },
-                { "[tick]\nskew_tick = 2\n",
-                        X ":2: tick: skew_tick: \"2\" is not allowed; write on or off" },
-                { "[keep_off_sets]\nirqs = never\nkthread = yes\n",
-                        X
-                        ":2: keep_off_sets: irqs: \"never\" is not allowed; write yes or no\n" X
-                        ":3: keep_off_sets: kthread: there is no such key (did you mean \"kthreads\"?); "
-                        "keys of "
-                        "[keep_off_sets] are kthreads, except, workqueues, irqs, timers, watchdog and rcu" },
-                { "[kthread k]\nmatch = rcuc/*\npolicy = FIFO\npriority = 4\n",
-                        X
-                        ":3: kthread k: policy: \"FIFO\" is not allowed; write other, batch, idle, fifo or "
-                        "rr" },
-                { "[kthread k]\nmatch = rcuc/*\npolicy = fifo\npriority = 100\n",
-                        X ":4: kthread k: priority: \"100\" is no priority; write 1 to 99 for fifo and rr, "
-                          "0 for "
-                          "the other policies" },
-                { "[task t]\nmatch = a-very-long-program-name\nset = rt\n" SET,
-                        X
-                        ":2: task t: match: \"a-very-long-program-name\" never matches: the kernel keeps 15 "
-                        "bytes of a name; write the first 15, or end it in a star before" },
-                { "[task t]\nmatch = a-very-[lL]ong-*\nset = rt\n" SET,
-                        "[task t]\nmatch = a-very-[lL]ong-*\nset = rt\n\n" SET },
-                { "[task t]\nmatch = /usr/bin/dpdk\nset = rt\n" SET,
-                        X ":2: task t: match: \"/usr/bin/dpdk\" never matches: it is compared with a "
-                          "program's "
-                          "own name, not with its path" },
-                { "[task t]\nunit = dpdk\nset = rt\n" SET,
-                        X ":2: task t: unit: \"dpdk\" is no unit that runs programs; write NAME.service or "
-                          "NAME.scope" },
-        };
+static const Case value_cases[] = {
+        { SET "nohzz = off\n",
+                X ":3: cpuset rt: nohzz: there is no such key (did you mean \"nohz\"?); keys of "
+                  "[cpuset "
+                  "NAME] are cpus, control_cpus, partition, mems, nohz, rt_push_pull, rt_throttling, "
+                  "max_cstate, governor and smt" },
+        { SET "nohz = fulll\n",
+                X ":3: cpuset rt: nohz: \"fulll\" is not allowed; write off, idle or full (did you "
+                  "mean "
+                  "\"full\"?)" },
+        { SET "nohz = on\n", X ":3: cpuset rt: nohz: \"on\" is not allowed; write off, idle or full" },
+        { SET "-nohz = off\n",
+                X ":3: cpuset rt: -nohz: only keys of [sched_features], [sysctl] and [sysfs] may "
+                  "have a "
+                  "dash; write nohz" },
+        { SET "rt_push_pull = offf\n",
+                X ":3: cpuset rt: rt_push_pull: \"offf\" is not allowed; write on or off (did you "
+                  "mean "
+                  "\"off\"?)" },
+        { SET "partition = isolate\n",
+                X ":3: cpuset rt: partition: \"isolate\" is not allowed; write isolated, root or none "
+                  "(did you mean \"isolated\"?)" },
+        { SET "mems = 1-0\n",
+                X ":3: cpuset rt: mems: \"1-0\" is no list of NUMA nodes; write one such as 0-1, or "
+                  "local" },
+        { SET "mems = local\nmems = 0-1,3\n", SET "mems = 0-1,3\n" },
+        { SET "max_cstate = poll\n", X ":3: cpuset rt: max_cstate: \"poll\" is written POLL" },
+        { SET "max_cstate = C1 C2\n",
+                X ":3: cpuset rt: max_cstate: \"C1 C2\" is no idle state; write POLL, C1, the name "
+                  "of a "
+                  "state, or any" },
+        { SET "max_cstate = C6_S\n", SET "max_cstate = C6_S\n" },
+        { SET "governor = ../x\n",
+                X ":3: cpuset rt: governor: \"../x\" is no governor; write one of "
+                  "scaling_available_governors, such as performance" },
+        { SET "smt = includes\n",
+                X ":3: cpuset rt: smt: \"includes\" is not allowed; write warn, include or refuse "
+                  "(did "
+                  "you mean \"include\"?)" },
+        { "[profile]\nrequire = partition irq\n",
+                X ":2: profile: require: \"irq\" is not allowed; write any of these, separated by "
+                  "white "
+                  "space: partition, irqs, kthreads, workqueues, skew_tick, nohz, rt_push_pull, "
+                  "rt_throttling, idle, cpufreq and net (did you mean \"irqs\"?)" },
+        { "[profile]\npinned = adopted\naccept_starvation = maybe\n",
+                X ":2: profile: pinned: \"adopted\" is not allowed; write refuse, adopt or ignore "
+                  "(did "
+                  "you mean \"adopt\"?)\n" X
+                  ":3: profile: accept_starvation: \"maybe\" is not allowed; write yes or no" },
+        { "[profile]\ninclude = ../../etc/passwd\n",
+                X ":2: profile: include: \"../../etc/passwd\" is no profile's name, which has "
+                  "letters, "
+                  "digits, - and _, 64 at most, without folder or .ini, and no dash in front" },
+        { "[profile]\ninclude = base.ini\n",
+                X ":2: profile: include: \"base.ini\" is no profile's name, which has letters, "
+                  "digits, - "
+                  "and _, 64 at most, without folder or .ini, and no dash in front" },
+        { "[tick]\nskew_tick = 2\n", X ":2: tick: skew_tick: \"2\" is not allowed; write on or off" },
+        { "[keep_off_sets]\nirqs = never\nkthread = yes\n",
+                X ":2: keep_off_sets: irqs: \"never\" is not allowed; write yes or no\n" X
+                  ":3: keep_off_sets: kthread: there is no such key (did you mean \"kthreads\"?); "
+                  "keys of "
+                  "[keep_off_sets] are kthreads, except, workqueues, irqs, timers, watchdog and rcu" },
+        { "[kthread k]\nmatch = rcuc/*\npolicy = FIFO\npriority = 4\n",
+                X ":3: kthread k: policy: \"FIFO\" is not allowed; write other, batch, idle, fifo or "
+                  "rr" },
+        { "[kthread k]\nmatch = rcuc/*\npolicy = fifo\npriority = 100\n",
+                X ":4: kthread k: priority: \"100\" is no priority; write 1 to 99 for fifo and rr, "
+                  "0 for "
+                  "the other policies" },
+        { "[task t]\nmatch = a-very-long-program-name\nset = rt\n" SET,
+                X ":2: task t: match: \"a-very-long-program-name\" never matches: the kernel keeps 15 "
+                  "bytes of a name; write the first 15, or end it in a star before" },
+        { "[task t]\nmatch = a-very-[lL]ong-*\nset = rt\n" SET,
+                "[task t]\nmatch = a-very-[lL]ong-*\nset = rt\n\n" SET },
+        { "[task t]\nmatch = /usr/bin/dpdk\nset = rt\n" SET,
+                X ":2: task t: match: \"/usr/bin/dpdk\" never matches: it is compared with a "
+                  "program's "
+                  "own name, not with its path" },
+        { "[task t]\nunit = dpdk\nset = rt\n" SET,
+                X ":2: task t: unit: \"dpdk\" is no unit that runs programs; write NAME.service or "
+                  "NAME.scope" },
+};
 
-        CHECK(table);
+static void test_values(void **state) {
+        CHECK(value_cases);
 }
 
 /* CPU expressions: the line, the key and the column; what is behind the column is cpuexpr's. */

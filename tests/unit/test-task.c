@@ -13,130 +13,128 @@
 #define GREEN HEAD QUIET
 #define SYSTEM .cgroup = "/system.slice"
 
-static void test_plan(void **state) {
-        static const struct {
-                const char *what, *profile;
-                WorkTask tasks[4];
-                const char *steps, *refusals;
-        } table[] = {
-                { "not pinned", RT("1-3"), { { .pid = 9, .comm = "a", .cpus = "0-3", SYSTEM } }, "", "" },
-                { "pinned outside", RT("2-3"), { { .pid = 9, .comm = "a", .cpus = "0", SYSTEM } },
-                        "task/9/affinity: 0 → 0\n", "" },
-                { "pinned across", RT("1-3"), { { .pid = 9, .comm = "a", .cpus = "0,3", SYSTEM } },
-                        "task/9/affinity: 0,3 → 0\n", "" },
-                { "a thread pinned across", RT("1-3"),
-                        { { .pid = 9, .comm = "a", .cpus = "0-3", SYSTEM },
-                                { .pid = 9, .tid = 10, .comm = "b", .cpus = "0,3", SYSTEM } },
-                        "task/10/affinity: 0,3 → 0\n", "" },
-                { "its children are known from later ones", RT("1-3"),
-                        { { .pid = 9, .comm = "a", .cpus = "0,3", SYSTEM },
-                                { .pid = 10, .ppid = 9, .comm = "b", .cpus = "0-3", SYSTEM },
-                                { .pid = 11, .ppid = 10, .comm = "c", .cpus = "0-3", SYSTEM },
-                                { .pid = 12, .ppid = 1, .comm = "d", .cpus = "0-3", SYSTEM } },
-                        "task/9/affinity: 0,3 → 0\n"
-                        "task/10/affinity: 0-3 → 0\n"
-                        "task/11/affinity: 0-3 → 0\n",
-                        "" },
-                { "a kernel thread is not our business", RT("1-3"),
-                        { { .pid = 9, .comm = "a", .cpus = "1", .cgroup = "/", .flags = 0x200000 } }, "",
-                        "" },
-                { "pinned inside", RT("1-3"), { { .pid = 9, .comm = "worker", .cpus = "1,3", SYSTEM } }, "",
-                        "process 9 worker (/system.slice) is pinned to CPUs 1,3, all inside set rt: move "
-                        "it, end it, or "
-                        "have `pinned = adopt` or `pinned = ignore` in the profile\n" },
-                { "threads pinned inside", RT("1-3"),
-                        { { .pid = 9, .comm = "qemu", .cpus = "0-3", SYSTEM },
-                                { .pid = 9, .tid = 10, .comm = "CPU 0/\nKVM", .cpus = "2", SYSTEM },
-                                { .pid = 9, .tid = 11, .comm = "CPU 1/KVM", .cpus = "3", SYSTEM } },
-                        "",
-                        "process 9 qemu, thread 10 CPU 0/\\x0aKVM (/system.slice) is pinned to CPUs 2, all "
-                        "inside set "
-                        "rt (and 1 more of its threads): move it, end it, or have `pinned = adopt` or "
-                        "`pinned = ignore` "
-                        "in the profile\n" },
-                { "ignored", PINNED("ignore", "1-3"), { { .pid = 9, .comm = "a", .cpus = "1,3", SYSTEM } },
-                        "task/9/affinity: 1,3 → 0\n", "" },
-                { "adopted", PINNED("adopt", "1-3"),
-                        { { .pid = 9, .comm = "a", .cpus = "0-3", SYSTEM },
-                                { .pid = 9, .tid = 10, .comm = "b", .cpus = "1,3", SYSTEM },
-                                { .pid = 12, .comm = "c", .cpus = "0,1", SYSTEM } },
-                        "cpuset/rt/tasks: absent → cpus= mems=\n"
-                        "task/9/cgroup: /system.slice → "
-                        "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
-                        "task/10/affinity: 1,3 → 1,3\n"
-                        "task/12/affinity: 0-1 → 0\n",
-                        "" },
-                { "adopted, with control CPUs", PINNED("adopt", "1-3") "control_cpus = 1\n",
-                        { { .pid = 9, .comm = "a", .cpus = "0-3", SYSTEM },
-                                { .pid = 9, .tid = 10, .comm = "b", .cpus = "3", SYSTEM } },
-                        "cpuset/rt/tasks: absent → cpus= mems=\n"
-                        "task/9/cgroup: /system.slice → "
-                        "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
-                        "task/9/affinity: 0-3 → 1\n"
-                        "task/10/affinity: 3 → 3\n",
-                        "" },
-                { "real-time on the first control CPU", PINNED("adopt", "1-3") "control_cpus = 1-2\n",
-                        { { .pid = 9, .comm = "vm", .cpus = "0-3", SYSTEM },
-                                { .pid = 9,
-                                        .tid = 10,
-                                        .comm = "CPU 0/KVM",
-                                        .cpus = "1",
-                                        .policy = SCHED_FIFO,
-                                        SYSTEM },
-                                { .pid = 9,
-                                        .tid = 11,
-                                        .comm = "CPU 1/KVM",
-                                        .cpus = "2",
-                                        .policy = SCHED_FIFO,
-                                        SYSTEM },
-                                { .pid = 9,
-                                        .tid = 12,
-                                        .comm = "CPU 2/KVM",
-                                        .cpus = "1-3",
-                                        .policy = SCHED_RR,
-                                        SYSTEM } },
-                        "cpuset/rt/tasks: absent → cpus= mems=\n"
-                        "task/9/cgroup: /system.slice → "
-                        "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
-                        "task/9/affinity: 0-3 → 1-2\n"
-                        "task/10/affinity: 1 → 1\n"
-                        "task/11/affinity: 2 → 2\n"
-                        "task/12/affinity: 1-3 → 1-3\n",
-                        "thread 10 CPU 0/KVM of process 9 is real-time (fifo 10) and would run on CPU 1, "
-                        "the first "
-                        "of the control CPUs of set rt: what starts there would never run. Pin it to "
-                        "another CPU of "
-                        "the set, or take its priority away\n" },
-                { "a rule adopts", RT("1-3") "[task x]\nmatch = work*\nset = rt\n",
-                        { { .pid = 9, .comm = "worker", .cpus = "1,3", SYSTEM } },
-                        "cpuset/rt/tasks: absent → cpus= mems=\n"
-                        "task/9/cgroup: /system.slice → "
-                        "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
-                        "task/9/affinity: 1,3 → 1,3\n",
-                        "" },
-                { "into two sets",
-                        HEAD "pinned = adopt\n" QUIET "[cpuset a]\ncpus = 1\n[cpuset b]\ncpus = 2\n",
-                        { { .pid = 9, .comm = "a", .cpus = "1", SYSTEM },
-                                { .pid = 9, .tid = 10, .comm = "b", .cpus = "2", SYSTEM } },
-                        "",
-                        "process 9 a has threads pinned inside set a and inside set b: it cannot be moved "
-                        "into both\n" },
-                { "nothing is narrowed by partition = none", RT("1-3") "partition = none\n",
-                        { { .pid = 9, .comm = "a", .cpus = "1,3", SYSTEM } }, "", "" },
-                { "green", GREEN, { { .pid = 9, .comm = "a", .cpus = "1,3", SYSTEM } }, "", "" },
-        };
+static const struct {
+        const char *what, *profile;
+        WorkTask tasks[4];
+        const char *steps, *refusals;
+} plan_cases[] = {
+        { "not pinned", RT("1-3"), { { .pid = 9, .comm = "a", .cpus = "0-3", SYSTEM } }, "", "" },
+        { "pinned outside", RT("2-3"), { { .pid = 9, .comm = "a", .cpus = "0", SYSTEM } },
+                "task/9/affinity: 0 → 0\n", "" },
+        { "pinned across", RT("1-3"), { { .pid = 9, .comm = "a", .cpus = "0,3", SYSTEM } },
+                "task/9/affinity: 0,3 → 0\n", "" },
+        { "a thread pinned across", RT("1-3"),
+                { { .pid = 9, .comm = "a", .cpus = "0-3", SYSTEM },
+                        { .pid = 9, .tid = 10, .comm = "b", .cpus = "0,3", SYSTEM } },
+                "task/10/affinity: 0,3 → 0\n", "" },
+        { "its children are known from later ones", RT("1-3"),
+                { { .pid = 9, .comm = "a", .cpus = "0,3", SYSTEM },
+                        { .pid = 10, .ppid = 9, .comm = "b", .cpus = "0-3", SYSTEM },
+                        { .pid = 11, .ppid = 10, .comm = "c", .cpus = "0-3", SYSTEM },
+                        { .pid = 12, .ppid = 1, .comm = "d", .cpus = "0-3", SYSTEM } },
+                "task/9/affinity: 0,3 → 0\n"
+                "task/10/affinity: 0-3 → 0\n"
+                "task/11/affinity: 0-3 → 0\n",
+                "" },
+        { "a kernel thread is not our business", RT("1-3"),
+                { { .pid = 9, .comm = "a", .cpus = "1", .cgroup = "/", .flags = 0x200000 } }, "", "" },
+        { "pinned inside", RT("1-3"), { { .pid = 9, .comm = "worker", .cpus = "1,3", SYSTEM } }, "",
+                "process 9 worker (/system.slice) is pinned to CPUs 1,3, all inside set rt: move "
+                "it, end it, or "
+                "have `pinned = adopt` or `pinned = ignore` in the profile\n" },
+        { "threads pinned inside", RT("1-3"),
+                { { .pid = 9, .comm = "qemu", .cpus = "0-3", SYSTEM },
+                        { .pid = 9, .tid = 10, .comm = "CPU 0/\nKVM", .cpus = "2", SYSTEM },
+                        { .pid = 9, .tid = 11, .comm = "CPU 1/KVM", .cpus = "3", SYSTEM } },
+                "",
+                "process 9 qemu, thread 10 CPU 0/\\x0aKVM (/system.slice) is pinned to CPUs 2, all "
+                "inside set "
+                "rt (and 1 more of its threads): move it, end it, or have `pinned = adopt` or "
+                "`pinned = ignore` "
+                "in the profile\n" },
+        { "ignored", PINNED("ignore", "1-3"), { { .pid = 9, .comm = "a", .cpus = "1,3", SYSTEM } },
+                "task/9/affinity: 1,3 → 0\n", "" },
+        { "adopted", PINNED("adopt", "1-3"),
+                { { .pid = 9, .comm = "a", .cpus = "0-3", SYSTEM },
+                        { .pid = 9, .tid = 10, .comm = "b", .cpus = "1,3", SYSTEM },
+                        { .pid = 12, .comm = "c", .cpus = "0,1", SYSTEM } },
+                "cpuset/rt/tasks: absent → cpus= mems=\n"
+                "task/9/cgroup: /system.slice → "
+                "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
+                "task/10/affinity: 1,3 → 1,3\n"
+                "task/12/affinity: 0-1 → 0\n",
+                "" },
+        { "adopted, with control CPUs", PINNED("adopt", "1-3") "control_cpus = 1\n",
+                { { .pid = 9, .comm = "a", .cpus = "0-3", SYSTEM },
+                        { .pid = 9, .tid = 10, .comm = "b", .cpus = "3", SYSTEM } },
+                "cpuset/rt/tasks: absent → cpus= mems=\n"
+                "task/9/cgroup: /system.slice → "
+                "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
+                "task/9/affinity: 0-3 → 1\n"
+                "task/10/affinity: 3 → 3\n",
+                "" },
+        { "real-time on the first control CPU", PINNED("adopt", "1-3") "control_cpus = 1-2\n",
+                { { .pid = 9, .comm = "vm", .cpus = "0-3", SYSTEM },
+                        { .pid = 9,
+                                .tid = 10,
+                                .comm = "CPU 0/KVM",
+                                .cpus = "1",
+                                .policy = SCHED_FIFO,
+                                SYSTEM },
+                        { .pid = 9,
+                                .tid = 11,
+                                .comm = "CPU 1/KVM",
+                                .cpus = "2",
+                                .policy = SCHED_FIFO,
+                                SYSTEM },
+                        { .pid = 9,
+                                .tid = 12,
+                                .comm = "CPU 2/KVM",
+                                .cpus = "1-3",
+                                .policy = SCHED_RR,
+                                SYSTEM } },
+                "cpuset/rt/tasks: absent → cpus= mems=\n"
+                "task/9/cgroup: /system.slice → "
+                "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
+                "task/9/affinity: 0-3 → 1-2\n"
+                "task/10/affinity: 1 → 1\n"
+                "task/11/affinity: 2 → 2\n"
+                "task/12/affinity: 1-3 → 1-3\n",
+                "thread 10 CPU 0/KVM of process 9 is real-time (fifo 10) and would run on CPU 1, "
+                "the first "
+                "of the control CPUs of set rt: what starts there would never run. Pin it to "
+                "another CPU of "
+                "the set, or take its priority away\n" },
+        { "a rule adopts", RT("1-3") "[task x]\nmatch = work*\nset = rt\n",
+                { { .pid = 9, .comm = "worker", .cpus = "1,3", SYSTEM } },
+                "cpuset/rt/tasks: absent → cpus= mems=\n"
+                "task/9/cgroup: /system.slice → "
+                "/rtisol.slice/rtisol-rt.slice/rtisol-rt-tasks.slice\n"
+                "task/9/affinity: 1,3 → 1,3\n",
+                "" },
+        { "into two sets", HEAD "pinned = adopt\n" QUIET "[cpuset a]\ncpus = 1\n[cpuset b]\ncpus = 2\n",
+                { { .pid = 9, .comm = "a", .cpus = "1", SYSTEM },
+                        { .pid = 9, .tid = 10, .comm = "b", .cpus = "2", SYSTEM } },
+                "",
+                "process 9 a has threads pinned inside set a and inside set b: it cannot be moved "
+                "into both\n" },
+        { "nothing is narrowed by partition = none", RT("1-3") "partition = none\n",
+                { { .pid = 9, .comm = "a", .cpus = "1,3", SYSTEM } }, "", "" },
+        { "green", GREEN, { { .pid = 9, .comm = "a", .cpus = "1,3", SYSTEM } }, "", "" },
+};
 
-        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+static void test_plan(void **state) {
+        for (size_t i = 0; i < ARRAY_SIZE(plan_cases); i++) {
                 _cleanup_tree_ Tree *tree = work_tree(false);
                 _cleanup_plan_ Plan *plan = NULL;
 
-                for (size_t j = 0; j < ARRAY_SIZE(table[i].tasks) && table[i].tasks[j].pid; j++)
-                        work_put_task(tree, table[i].tasks[j]);
-                plan = work_plan(tree, table[i].profile, NULL, NULL);
-                work_compare(table[i].what, work_refusals(plan), table[i].refusals);
-                if (*table[i].refusals)
+                for (size_t j = 0; j < ARRAY_SIZE(plan_cases[i].tasks) && plan_cases[i].tasks[j].pid; j++)
+                        work_put_task(tree, plan_cases[i].tasks[j]);
+                plan = work_plan(tree, plan_cases[i].profile, NULL, NULL);
+                work_compare(plan_cases[i].what, work_refusals(plan), plan_cases[i].refusals);
+                if (*plan_cases[i].refusals)
                         continue;
-                work_compare(table[i].what, work_steps(plan, "task"), table[i].steps);
+                work_compare(plan_cases[i].what, work_steps(plan, "task"), plan_cases[i].steps);
         }
 }
 
