@@ -129,15 +129,28 @@ const char *audit_task_why(const Audit *audit, const WorldTask *task, unsigned c
         return judge(audit, task, cpu).why;
 }
 
-int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n) {
+typedef bool (*IsOnCpu)(const World *world, size_t i, unsigned cpu);
+
+static bool task_is_on(const World *world, size_t i, unsigned cpu) {
+        return cpulist_has(&world->tasks[i].live, cpu) || world->tasks[i].last_cpu == (int) cpu;
+}
+
+static bool irq_is_on(const World *world, size_t i, unsigned cpu) {
+        const WorldIrq *irq = &world->irqs[i];
+
+        return cpulist_has(&irq->live, cpu) || (irq->has_effective && cpulist_has(&irq->effective, cpu));
+}
+
+/* The indexes of those of n_all that are on the CPU. */
+static int collect(
+        const Audit *audit, size_t n_all, IsOnCpu is_on, unsigned cpu, size_t **ret, size_t *ret_n) {
         _cleanup_free_ size_t *indexes = NULL;
         size_t n = 0;
 
-        for (size_t i = 0; i < audit->world->n_tasks; i++) {
-                const WorldTask *task = &audit->world->tasks[i];
+        for (size_t i = 0; i < n_all; i++) {
                 int r;
 
-                if (!cpulist_has(&task->live, cpu) && task->last_cpu != (int) cpu)
+                if (!is_on(audit->world, i, cpu))
                         continue;
                 r = GROW(indexes, n);
                 if (r < 0)
@@ -149,23 +162,10 @@ int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_
         return 0;
 }
 
+int audit_cpu_tasks(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n) {
+        return collect(audit, audit->world->n_tasks, task_is_on, cpu, ret, ret_n);
+}
+
 int audit_cpu_irqs(const Audit *audit, unsigned cpu, size_t **ret, size_t *ret_n) {
-        _cleanup_free_ size_t *indexes = NULL;
-        size_t n = 0;
-
-        for (size_t i = 0; i < audit->world->n_irqs; i++) {
-                const WorldIrq *irq = &audit->world->irqs[i];
-                int r;
-
-                if (!cpulist_has(&irq->live, cpu) &&
-                        !(irq->has_effective && cpulist_has(&irq->effective, cpu)))
-                        continue;
-                r = GROW(indexes, n);
-                if (r < 0)
-                        return r;
-                indexes[n++] = i;
-        }
-        *ret = TAKE_PTR(indexes);
-        *ret_n = n;
-        return 0;
+        return collect(audit, audit->world->n_irqs, irq_is_on, cpu, ret, ret_n);
 }
