@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <limits.h>
+#include <nettle/sha2.h>
 
 #include "config.h"
 #include "profile-keys.h"
 #include "profile-search.h"
-#include "sha256.h"
 
 #define INCLUDES_DEEP_MAX 32
 
@@ -155,14 +155,20 @@ static int load_profile(Loader *loader, const char *name, const char *path) {
 
 static int digest(Profile *profile) {
         _cleanup_free_ char *text = NULL;
+        struct sha256_ctx context;
+        uint8_t bytes[SHA256_DIGEST_SIZE];
         int r = profile_format(profile, false, &text);
 
         if (r < 0)
                 return r;
-        profile->sha256 = malloc(SHA256_HEX_SIZE);
+        sha256_init(&context);
+        sha256_update(&context, strlen(text), (const uint8_t *) text);
+        sha256_digest(&context, sizeof(bytes), bytes);
+        profile->sha256 = calloc(1, 2 * sizeof(bytes) + 1);
         if (!profile->sha256)
                 return -ENOMEM;
-        sha256_hex(text, strlen(text), profile->sha256);
+        for (size_t i = 0; i < sizeof(bytes); i++)
+                (void) sprintf(profile->sha256 + 2 * i, "%02x", bytes[i]);
         return 0;
 }
 
