@@ -300,7 +300,7 @@ int journal_steps_from_json(const json_t *object, Steps *ret) {
 
 /* Ops and switches */
 
-json_t *op_to_json(const Op *op) {
+static json_t *op_to_json(const Op *op) {
         _cleanup_json_ json_t *object =
                 json_pack("{s:o,s:b}", "step", step_to_json(&op->step), "back", op->back);
 
@@ -310,7 +310,7 @@ json_t *op_to_json(const Op *op) {
         return TAKE_PTR(object);
 }
 
-int op_from_json(const json_t *object, Op *ret) {
+static int op_from_json(const json_t *object, Op *ret) {
         Op op = { .back = json_is_true(json_object_get(object, "back")) };
         int r = step_from_json(json_object_get(object, "step"), &op.step);
 
@@ -333,14 +333,6 @@ static int switch_add(Switch *sw, Op *op) {
         }
         sw->ops[sw->n_ops++] = *op;
         return 0;
-}
-
-int switch_add_copy(Switch *sw, const Op *op) {
-        _cleanup_json_ json_t *object = op_to_json(op);
-        Op copy = {};
-        int r = object ? op_from_json(object, &copy) : -ENOMEM;
-
-        return r < 0 ? r : switch_add(sw, &copy);
 }
 
 json_t *switch_to_json(const Switch *sw) {

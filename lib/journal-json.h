@@ -5,7 +5,7 @@
 
 #include "plan.h"
 
-/* Steps, ops and switches as JSON.  Texts come from the kernel and need not be UTF-8: one that is not is
+/* Steps and switches as JSON.  Texts come from the kernel and need not be UTF-8: one that is not is
  * written as `{"hex":"…"}`, so that it comes back byte for byte. */
 
 #define _cleanup_json_ _cleanup_(json_decrefp)
@@ -18,9 +18,5 @@ int json_get_text(const json_t *object, const char *key, char **ret);
 int json_need_text(const json_t *object, const char *key, char **ret);
 int json_get_u64(const json_t *object, const char *key, uint64_t *ret);
 
-json_t *op_to_json(const Op *op);
-int op_from_json(const json_t *object, Op *ret);
 json_t *switch_to_json(const Switch *sw);
 int switch_from_json(const json_t *object, Switch **ret);
-/* Appends a copy. */
-int switch_add_copy(Switch *sw, const Op *op);

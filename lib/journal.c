@@ -183,28 +183,6 @@ static int read_in_force(Journal *journal, const json_t *data) {
         return 0;
 }
 
-/* A switch that was begun, and ops found later. */
-static int read_switch(Journal *journal, const json_t *data) {
-        const json_t *op = json_object_get(data, "op");
-        Op parsed = {};
-        int r;
-
-        if (!op)
-                return journal->unfinished ? -EPROTO : switch_from_json(data, &journal->unfinished);
-        if (!journal->unfinished)
-                return -EPROTO;
-        r = op_from_json(op, &parsed);
-        if (r < 0)
-                return r;
-        r = GROW(journal->unfinished->ops, journal->unfinished->n_ops);
-        if (r < 0) {
-                op_done(&parsed);
-                return r;
-        }
-        journal->unfinished->ops[journal->unfinished->n_ops++] = parsed;
-        return 0;
-}
-
 /* -EPROTO for a line that is right in itself and says what cannot be. */
 static int read_line(Journal *journal, size_t index, const json_t *data, Found *found) {
         if (index == 0)
@@ -212,7 +190,7 @@ static int read_line(Journal *journal, size_t index, const json_t *data, Found *
         else if (index == 1)
                 return read_in_force(journal, data);
         else
-                return read_switch(journal, data);
+                return journal->unfinished ? -EPROTO : switch_from_json(data, &journal->unfinished);
         return 0;
 }
 
@@ -548,26 +526,6 @@ int journal_begin(Journal *journal, const Switch *sw) {
         r = r ?: append(journal, data, &journal->begun);
         if (r >= 0)
                 journal->unfinished = TAKE_PTR(copy);
-        return r;
-}
-
-int journal_extend(Journal *journal, const Op *op) {
-        _cleanup_json_ json_t *data = json_pack("{s:o}", "op", op_to_json(op));
-        off_t start;
-        int r;
-
-        if (!journal->unfinished)
-                return -EINVAL;
-        if (!data)
-                return -ENOMEM;
-        /* First what may fail for want of memory: what is in the file must be known here, too. */
-        r = journal_keep(journal);
-        r = r < 0 ? r : switch_add_copy(journal->unfinished, op);
-        if (r < 0)
-                return r;
-        r = append(journal, data, &start);
-        if (r < 0)
-                op_done(&journal->unfinished->ops[--journal->unfinished->n_ops]);
         return r;
 }
 

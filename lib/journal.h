@@ -48,8 +48,6 @@ const Switch *journal_unfinished(const Journal *journal);
 
 /* Writes the switch's old values; nothing may be written to the kernel before this returns 0. */
 int journal_begin(Journal *journal, const Switch *sw);
-/* Appends ops found while the switch was under way (tasks that came meanwhile). */
-int journal_extend(Journal *journal, const Op *op);
 /* The switch is through: its records are what is in force. */
 int journal_commit(Journal *journal, const Switch *sw, const char *profile_sha256, const char *by);
 /* The switch was undone; objects whose undo failed keep their records: `left` (may be NULL) says which. */

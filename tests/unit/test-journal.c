@@ -137,13 +137,11 @@ static void test_life(void **state) {
         Fixture *f = *state;
         static const char odd[] = "odd \xff\xfe \"\\\n\t\xc3\xa9";
         _cleanup_switch_ Switch *sw = make_switch("green", "quiet", odd, "2");
-        Op later = { .step = make_step("/later", "3", "0"), .was = text("3"), .target = text("0") };
         const Switch *unfinished;
         uint64_t since;
 
         assert_int_equal(journal_begin(f->journal, sw), 0);
         assert_int_equal(journal_begin(f->journal, sw), -EBUSY);
-        assert_int_equal(journal_extend(f->journal, &later), 0);
         assert_int_equal(reopen(f, BOOT), 0);
         assert_null(journal_problem(f->journal));
         assert_string_equal(journal_mode(f->journal), "green");
@@ -151,12 +149,10 @@ static void test_life(void **state) {
         assert_non_null(unfinished);
         assert_string_equal(unfinished->from, "green");
         assert_string_equal(unfinished->to, "quiet");
-        assert_int_equal(unfinished->n_ops, 2);
+        assert_int_equal(unfinished->n_ops, 1);
         check_step(&unfinished->ops[0].step, &sw->ops[0].step);
-        check_step(&unfinished->ops[1].step, &later.step);
-        assert_string_equal(unfinished->ops[0].was, "2");
-        assert_string_equal(unfinished->ops[1].was, "3");
-        assert_string_equal(unfinished->ops[1].target, "0");
+        assert_string_equal(unfinished->ops[0].was, sw->ops[0].was);
+        assert_string_equal(unfinished->ops[0].target, sw->ops[0].target);
 
         assert_int_equal(journal_commit(f->journal, sw, "abc", "ops"), 0);
         assert_int_equal(reopen(f, BOOT), 0);
@@ -175,7 +171,6 @@ static void test_life(void **state) {
         assert_string_equal(journal_by(f->journal), "ops");
         assert_string_equal(journal_profile_sha256(f->journal), "abd");
         assert_int_equal(journal_since(f->journal), since);
-        op_done(&later);
 }
 
 static void test_abort(void **state) {
@@ -369,11 +364,10 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 /* Somebody removes the journal while it is open: the next record finds all that was there before it in place. */
 static void test_removed(void **state) {
         static const char *const what[] = { "the file", "its folder", "the folder above" };
-        enum { BEGIN, EXTEND, COMMIT, ABORT, KEEP, _OPERATIONS };
+        enum { BEGIN, COMMIT, ABORT, KEEP, _OPERATIONS };
         Fixture *f = *state;
         _cleanup_switch_ Switch *first = make_switch("green", "quiet", "/a", "2");
         _cleanup_switch_ Switch *next = make_switch("quiet", "still", "/b", "3");
-        Op later = { .step = make_step("/later", "3", "0"), .was = text("3"), .target = text("0") };
 
         free(f->directory);
         free(f->file);
@@ -399,7 +393,6 @@ static void test_removed(void **state) {
                         remove_one, 8, FTW_DEPTH | FTW_PHYS);
                 switch (operation) {
                 case BEGIN: r = journal_begin(f->journal, next); break;
-                case EXTEND: r = journal_extend(f->journal, &later); break;
                 case COMMIT: r = journal_commit(f->journal, next, "def", "ops"); break;
                 case ABORT: r = journal_abort(f->journal, NULL); break;
                 case KEEP: r = journal_keep(f->journal) == 1 ? 0 : -EIO; break;
@@ -414,11 +407,8 @@ static void test_removed(void **state) {
                 assert_string_equal(
                         journal_steps(f->journal)->items[0].object, operation == COMMIT ? "/b" : "/a");
                 assert_int_equal(unfinished ? unfinished->n_ops : 0,
-                        operation == COMMIT || operation == ABORT ? 0
-                                : operation == EXTEND             ? 2
-                                                                  : 1);
+                        operation == COMMIT || operation == ABORT ? 0 : 1);
         }
-        op_done(&later);
 }
 
 /* A folder that cannot be made again fails the record, and nothing of it is remembered. */
