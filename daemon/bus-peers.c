@@ -11,7 +11,8 @@
 
 /* How long the bus may be away before it is looked for again. */
 #define RECONNECT_USEC UINT64_C(1000000)
-/* More root clients at once than this are a mistake. */
+/* More root clients at once than this are a mistake: then the one that has been silent for longest makes room, and
+ * those who never said anything before all others. */
 #define CLIENTS_MAX 64
 
 int bus_new(sd_event *event, Manager *manager, Drift *drift, Bus **ret) {
@@ -30,7 +31,7 @@ void bus_free(Bus *bus) {
         (void) sd_event_source_disable_unref(bus->reconnect);
         (void) sd_event_source_disable_unref(bus->listener);
         for (size_t i = 0; i < bus->n_clients; i++)
-                (void) sd_bus_flush_close_unref(bus->clients[i]);
+                (void) sd_bus_flush_close_unref(bus->clients[i].connection);
         free(bus->clients);
         if (bus->system)
                 (void) sd_bus_flush_close_unref(bus->system);
@@ -47,17 +48,45 @@ static int watch_disconnect(sd_bus *connection, sd_bus_message_handler_t handler
                 bus);
 }
 
-static int on_client_gone(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        sd_bus *connection = sd_bus_message_get_bus(message);
-        Bus *bus = userdata;
-
+static BusClient *client_find(const Bus *bus, const sd_bus *connection) {
         for (size_t i = 0; i < bus->n_clients; i++)
-                if (bus->clients[i] == connection) {
-                        bus->clients[i] = bus->clients[--bus->n_clients];
-                        (void) sd_bus_close_unref(connection);
-                        break;
-                }
+                if (bus->clients[i].connection == connection)
+                        return &bus->clients[i];
+        return NULL;
+}
+
+static void client_drop(Bus *bus, BusClient *client) {
+        sd_bus *connection = client->connection;
+
+        memmove(client, client + 1,
+                (size_t) (bus->clients + bus->n_clients - client - 1) * sizeof(BusClient));
+        bus->n_clients--;
+        (void) sd_bus_close_unref(connection);
+}
+
+static int on_client_gone(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Bus *bus = userdata;
+        BusClient *client = client_find(bus, sd_bus_message_get_bus(message));
+
+        if (client)
+                client_drop(bus, client);
         return 0;
+}
+
+/* Who asks and asks and reads no answer goes, before the answers fill the memory. */
+static int on_client_heard(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Bus *bus = userdata;
+        BusClient *client = client_find(bus, sd_bus_message_get_bus(message));
+        uint64_t waiting = 0;
+
+        if (!client)
+                return 0;
+        client->heard = ++bus->heard;
+        if (sd_bus_get_n_queued_write(client->connection, &waiting) < 0 || waiting < CLIENT_WAITING_MAX)
+                return 0;
+        log_plain(LOG_NOTICE, "A client on the private socket that reads no answers was dropped.");
+        client_drop(bus, client);
+        return 1;
 }
 
 static int client_new(Bus *bus, int *fd, sd_bus **ret) {
@@ -87,6 +116,8 @@ static int client_new(Bus *bus, int *fd, sd_bus **ret) {
         if (r >= 0)
                 r = watch_disconnect(client, on_client_gone, bus);
         if (r >= 0)
+                r = sd_bus_add_filter(client, NULL, on_client_heard, bus);
+        if (r >= 0)
                 r = sd_bus_attach_event(client, bus->event, SD_EVENT_PRIORITY_NORMAL);
         if (r < 0)
                 return r;
@@ -98,24 +129,35 @@ static int client_check(const Bus *bus, int fd) {
         struct ucred ucred;
         socklen_t size = sizeof(ucred);
 
-        if (bus->n_clients >= CLIENTS_MAX)
-                return -EUSERS;
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &size) < 0)
                 return -errno;
         return ucred.uid == bus->uid ? 0 : -EPERM;
+}
+
+/* Whoever waits for an answer has just spoken; a lease does not hang on its client's connection. */
+static void clients_make_room(Bus *bus) {
+        BusClient *silent = bus->clients;
+
+        if (bus->n_clients < CLIENTS_MAX)
+                return;
+        for (size_t i = 1; i < bus->n_clients; i++)
+                if (bus->clients[i].heard < silent->heard)
+                        silent = &bus->clients[i];
+        client_drop(bus, silent);
 }
 
 static int client_accept(Bus *bus, int *fd) {
         sd_bus *client;
         int r = client_check(bus, *fd);
 
-        if (r >= 0)
-                r = GROW(bus->clients, bus->n_clients);
-        if (r >= 0)
-                r = client_new(bus, fd, &client);
         if (r < 0)
                 return r;
-        bus->clients[bus->n_clients++] = client;
+        clients_make_room(bus);
+        r = GROW(bus->clients, bus->n_clients);
+        r = r < 0 ? r : client_new(bus, fd, &client);
+        if (r < 0)
+                return r;
+        bus->clients[bus->n_clients++] = (BusClient){ client, 0 };
         return 0;
 }
 

@@ -372,9 +372,6 @@ int bus_offer(Bus *bus, sd_bus *connection) {
         return sd_bus_add_object_vtable(connection, NULL, RTISOL_OBJECT, RTISOL_INTERFACE, vtable, bus);
 }
 
-/* More signals than this wait for no client. */
-#define CLIENT_WAITING_MAX 1000
-
 typedef void (*Tell)(sd_bus *connection, const char *step, unsigned percent);
 
 /* A signal that cannot be sent is lost: those who ask get the truth.  What a client does not read piles up here, so
@@ -383,10 +380,11 @@ static void tell_everybody(Bus *bus, Tell tell, const char *step, unsigned perce
         if (bus->system && sd_bus_is_ready(bus->system) > 0)
                 tell(bus->system, step, percent);
         for (size_t i = 0; i < bus->n_clients; i++) {
+                sd_bus *client = bus->clients[i].connection;
                 uint64_t waiting = 0;
 
-                if (sd_bus_get_n_queued_write(bus->clients[i], &waiting) < 0 || waiting < CLIENT_WAITING_MAX)
-                        tell(bus->clients[i], step, percent);
+                if (sd_bus_get_n_queued_write(client, &waiting) < 0 || waiting < CLIENT_WAITING_MAX)
+                        tell(client, step, percent);
         }
 }
 

@@ -227,6 +227,104 @@ static void test_gone(void **state) {
         assert_machine(machine, "green", "1");
 }
 
+#define SILENT 200
+
+static int ask(sd_bus *bus, unsigned questions) {
+        int r = 0;
+
+        for (unsigned i = 0; r >= 0 && i < questions; i++)
+                r = sd_bus_call_method_async(bus, NULL, NULL, RTISOL_OBJECT,
+                        "org.freedesktop.DBus.Properties", "GetAll", on_answer, NULL, "s", RTISOL_INTERFACE);
+        return r < 0 ? r : sd_bus_flush(bus);
+}
+
+/* Connects and greets, asks as often as wanted, and neither reads nor says anything from then on. */
+static sd_bus *join_and_ask(Machine *machine, unsigned questions) {
+        Storm storm = {};
+
+        storm_open(&storm, machine);
+        assert_true(ask(storm.bus, questions) >= 0);
+        return storm.bus;
+}
+
+/* More than the socket has places, whether they said nothing, or greeted, or once asked: the next client is served,
+ * and who speaks now and then stays. */
+static void test_silent(void **state) {
+        static const struct {
+                bool greets;
+                unsigned questions;
+        } table[] = { { false, 0 }, { true, 0 }, { true, 1 } };
+        _cleanup_machine_ Machine *machine = machine_new();
+        static sd_bus *buses[SILENT];
+        static int fds[SILENT];
+
+        machine_start(machine);
+        for (size_t row = 0; row < ARRAY_SIZE(table); row++) {
+                for (size_t i = 0; i < SILENT; i++) {
+                        if (table[row].greets)
+                                buses[i] = join_and_ask(machine, table[row].questions);
+                        else
+                                fds[i] = join(machine);
+                        if (i % 50 == 49)
+                                assert_set_mode(machine, i % 100 == 99 ? "quick" : "slow");
+                }
+                machine_connect(machine);
+                assert_set_mode(machine, "set");
+                assert_machine(machine, "set", "30");
+                for (size_t i = 0; i < SILENT; i++) {
+                        if (table[row].greets)
+                                sd_bus_close_unref(buses[i]);
+                        else
+                                (void) close(fds[i]);
+                }
+        }
+        assert_set_mode(machine, "green");
+        assert_machine(machine, "green", "1");
+        assert_int_equal(machine_end(machine, SIGTERM), 0);
+}
+
+/* A thousand that ask and never read the answer: nothing grows. */
+static void test_answers_unread(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        static sd_bus *crowd[CROWD];
+        size_t before, after;
+        unsigned descriptors;
+
+        machine_start(machine);
+        assert_set_mode(machine, "slow");
+        assert_set_mode(machine, "quick");
+        before = machine_memory(machine);
+        descriptors = machine_descriptors(machine);
+        for (size_t i = 0; i < CROWD; i++) {
+                crowd[i] = join_and_ask(machine, 1);
+                if (i % 50 == 49)
+                        assert_set_mode(machine, i % 100 == 99 ? "quick" : "slow");
+        }
+        for (size_t i = 0; i < CROWD; i++)
+                sd_bus_close_unref(crowd[i]);
+        assert_descriptors(machine, descriptors);
+        assert_set_mode(machine, "slow");
+        assert_set_mode(machine, "quick");
+        after = machine_memory(machine);
+        if (after > before + 262144)
+                fail_msg("%zu bytes allocated before the crowd, %zu after", before, after);
+}
+
+/* Who asks on and on and never reads is dropped before the answers fill the memory. */
+static void test_insatiable(void **state) {
+        _cleanup_machine_ Machine *machine = machine_new();
+        Storm storm = {};
+        int r = 0;
+
+        machine_start(machine);
+        storm_open(&storm, machine);
+        for (int i = 0; r >= 0 && i < 200; i++)
+                r = ask(storm.bus, 500);
+        assert_true(r == -EPIPE || r == -ECONNRESET || r == -ENOTCONN);
+        assert_set_mode(machine, "quick");
+        sd_bus_close_unref(storm.bus);
+}
+
 int main(void) {
         static const struct rlimit many = { 4096, 4096 };
         const struct CMUnitTest tests[] = {
@@ -234,6 +332,9 @@ int main(void) {
                 cmocka_unit_test(test_deaf),
                 cmocka_unit_test(test_storm),
                 cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_silent),
+                cmocka_unit_test(test_answers_unread),
+                cmocka_unit_test(test_insatiable),
         };
 
         (void) setrlimit(RLIMIT_NOFILE, &many);
