@@ -122,12 +122,13 @@ static const struct {
 };
 
 static json_t *flags_to_json(unsigned flags) {
-        json_t *words = json_array();
+        _cleanup_json_ json_t *words = json_array();
 
-        for (size_t i = 0; i < ARRAY_SIZE(flag_words); i++)
-                if (flags & flag_words[i].flag)
-                        json_array_append_new(words, json_string(flag_words[i].word));
-        return words;
+        for (size_t i = 0; words && i < ARRAY_SIZE(flag_words); i++)
+                if (flags & flag_words[i].flag &&
+                        json_array_append_new(words, json_string(flag_words[i].word)) < 0)
+                        return NULL;
+        return TAKE_PTR(words);
 }
 
 static int flags_from_json(const json_t *words, unsigned *ret) {

@@ -126,19 +126,27 @@ static int line_format(const json_t *data, char **ret) {
                 ret, LINE_HEAD "%s}\n", (unsigned long long) checksum(text, strlen(text)), text);
 }
 
-/* NULL where the line is damaged. */
-static json_t *line_parse(const char *line, size_t size) {
+/* jansson calls it a wrong token where there is no memory for one: a record that is whole would be taken for damaged. */
+static int parse(const char *text, size_t size, json_t **ret) {
+        errno = 0;
+        *ret = json_loadb(text, size, 0, NULL);
+        return !*ret && errno == ENOMEM ? -ENOMEM : 0;
+}
+
+/* *ret is NULL where the line is damaged. */
+static int line_parse(const char *line, size_t size, json_t **ret) {
         char head[LINE_HEAD_SIZE + 1];
         size_t length;
 
+        *ret = NULL;
         if (size < LINE_HEAD_SIZE + 1 || line[size - 1] != '}')
-                return NULL;
+                return 0;
         length = size - LINE_HEAD_SIZE - 1;
         snprintf(
                 head, sizeof(head), LINE_HEAD, (unsigned long long) checksum(line + LINE_HEAD_SIZE, length));
         if (memcmp(head, line, LINE_HEAD_SIZE) != 0)
-                return NULL;
-        return json_loadb(line + LINE_HEAD_SIZE, length, 0, NULL);
+                return 0;
+        return parse(line + LINE_HEAD_SIZE, length, ret);
 }
 
 /* Reading */
@@ -235,10 +243,12 @@ static int read_text(Journal *journal, const char *text, size_t size, Found *ret
         for (size_t start = 0; start < size && found == FOUND_OURS; index++) {
                 const char *line = text + start, *end = memchr(line, '\n', size - start);
                 size_t length = end ? (size_t) (end - line) : size - start;
-                _cleanup_json_ json_t *data = end ? line_parse(line, length) : NULL;
+                _cleanup_json_ json_t *data = NULL;
                 bool last = !end || start + length + 1 == size;
-                int r;
+                int r = end ? line_parse(line, length, &data) : 0;
 
+                if (r < 0)
+                        return r;
                 if (index == 2)
                         journal->begun = (off_t) start;
                 if (!data && last && index >= 2)

@@ -84,9 +84,10 @@ int state_read(const char *path, const char *boot_id, State *ret) {
 
         if (fd < 0)
                 return -errno;
+        errno = 0;
         object = json_loadfd(fd, 0, NULL);
         if (!object)
-                return -EPROTO;
+                return errno == ENOMEM ? -ENOMEM : -EPROTO;
         r = state_from_json(object, &state);
         if (r < 0)
                 return r;
