@@ -105,7 +105,7 @@ static int lease_new(Leases *leases, unsigned id, const char *mode, const char *
 }
 
 /* Watches the FIFO's read end.  A reader that opens a FIFO that has no writer hears nothing of that; opening
- * the write end and closing it makes the kernel say so.  *ret_writer (may be NULL) keeps it open instead. */
+ * the write end, *ret_writer, and closing it makes the kernel say so. */
 static int lease_watch(Lease *lease, int *ret_writer) {
         _cleanup_free_ char *fifo = NULL;
         _cleanup_close_ int writer = -1;
@@ -123,19 +123,27 @@ static int lease_watch(Lease *lease, int *ret_writer) {
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(lease->source, "lease");
-        if (ret_writer)
-                *ret_writer = TAKE_FD(writer);
+        *ret_writer = TAKE_FD(writer);
         return 0;
 }
 
-static int leases_append(Leases *leases, Lease *lease) {
-        int r = GROW(leases->items, leases->n);
+/* Takes the lease, whose files are gone where it cannot be kept. */
+static int leases_keep(Leases *leases, Lease *given, int *ret_writer) {
+        _cleanup_(lease_freep) Lease *lease = given;
+        _cleanup_close_ int writer = -1;
+        int r = lease_watch(lease, &writer);
 
-        if (r < 0)
+        if (r >= 0)
+                r = GROW(leases->items, leases->n);
+        if (r < 0) {
+                lease_remove_files(lease);
                 return r;
-        leases->items[leases->n++] = lease;
+        }
         if (lease->id >= leases->next_id)
                 leases->next_id = lease->id + 1;
+        leases->items[leases->n++] = TAKE_PTR(lease);
+        if (ret_writer)
+                *ret_writer = TAKE_FD(writer);
         return 0;
 }
 
@@ -154,15 +162,7 @@ static int lease_load(Leases *leases, unsigned id) {
                 return r;
         (void) util_parse_unsigned(runfile_get(lines, "pid") ?: "", &lease->pid);
         (void) util_parse_u64(runfile_get(lines, "since") ?: "", &lease->since);
-        r = lease_watch(lease, NULL);
-        if (r >= 0)
-                r = leases_append(leases, lease);
-        if (r < 0) {
-                lease_remove_files(lease);
-                return r;
-        }
-        lease = NULL;
-        return 0;
+        return leases_keep(leases, TAKE_PTR(lease), NULL);
 }
 
 static int leases_load(Leases *leases) {
@@ -254,7 +254,6 @@ static int lease_store(const Lease *lease) {
 
 int leases_add(Leases *leases, const char *mode, const char *why, unsigned pid, int *ret_fd) {
         _cleanup_(lease_freep) Lease *lease = NULL;
-        _cleanup_close_ int writer = -1;
         struct timespec now;
         int r;
 
@@ -267,17 +266,11 @@ int leases_add(Leases *leases, const char *mode, const char *why, unsigned pid, 
         lease->pid = pid;
         lease->since = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
         r = lease_store(lease);
-        if (r >= 0)
-                r = lease_watch(lease, &writer);
-        if (r >= 0)
-                r = leases_append(leases, lease);
         if (r < 0) {
                 lease_remove_files(lease);
                 return r;
         }
-        lease = NULL;
-        *ret_fd = TAKE_FD(writer);
-        return 0;
+        return leases_keep(leases, TAKE_PTR(lease), ret_fd);
 }
 
 void leases_drop(Leases *leases) {

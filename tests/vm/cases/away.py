@@ -32,6 +32,11 @@ def settled(before):
     return diff(before, snapshot())
 
 
+def as_before(before, task):
+    yield "what differs", settled(before), []
+    yield "the pinned task", os.sched_getaffinity(task), {0, AWAY}
+
+
 def says(text):
     return [line for line in text.splitlines() if "EBADMSG" in line]
 
@@ -46,8 +51,7 @@ def away_at_the_switch():
             said = rtisoctl("mode", "green")
         hotplug(AWAY, True)
         yield "green calls no refusal what is none", says(said), []
-        yield "what differs", settled(before), []
-        yield "the pinned task", os.sched_getaffinity(task), {0, AWAY}
+        yield from as_before(before, task)
 
 
 @case
@@ -60,8 +64,7 @@ def away_at_the_way_back():
             said = rtisoctl("mode", "green")
         hotplug(AWAY, True)
         yield "green calls no refusal what is none", says(said), []
-        yield "what differs", settled(before), []
-        yield "the pinned task", os.sched_getaffinity(task), {0, AWAY}
+        yield from as_before(before, task)
 
 
 @case
@@ -72,5 +75,4 @@ def away_for_a_part_of_the_mode():
         with mode("low-jitter"):
             hotplug(AWAY, True)
             wait_for("it is in the set", lambda: kernel.isolated() == {1, 2, AWAY}, 30)
-        yield "what differs", settled(before), []
-        yield "the pinned task", os.sched_getaffinity(task), {0, AWAY}
+        yield from as_before(before, task)
