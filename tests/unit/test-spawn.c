@@ -88,7 +88,5 @@ int main(void) {
                 cmocka_unit_test(test_not_let_go),
         };
 
-        /* Under nohup(1) no shell can trap it. */
-        (void) signal(SIGHUP, SIG_DFL);
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
