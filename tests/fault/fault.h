@@ -5,6 +5,9 @@
 #include "kfs.h"
 #include "snapshot.h"
 
+/* The boot that the journals are of. */
+#define FAULT_BOOT_ID "1a2b"
+
 /* One switch on one tree of files, done over and over with another fault each time. */
 typedef struct Fault {
         char *base; /* a folder of this test's own: root/ is the machine, journal/ the journal */
@@ -43,6 +46,8 @@ void fault_prepare(Fault *fault, Switch *sw);
 void fault_refuse(Fault *fault, int error);
 /* Every op taken by the kernel, and its object reading otherwise. */
 void fault_twist(Fault *fault);
+/* Every op's file taking the first half of what is written, and saying so. */
+void fault_short(Fault *fault);
 /* Every op's file gone between the look at it and the write. */
 void fault_vanish(Fault *fault);
 /* Every op's object changed by the kernel when the last op is done: what only the look at the whole sees. */
@@ -64,3 +69,13 @@ void fault_finish(Fault *fault);
 void fault_undo(Fault *fault, int error);
 /* One of these.  True where something was left that could not be undone: the machine and the journal stay so. */
 bool fault_undo_fails(Fault *fault, const Op *failing, const Op *undo, int error);
+
+/* The switch with room for files of so many bytes only; what apply_switch() returns. */
+int fault_with_room(Fault *fault, size_t room, ApplyOutcome *ret_outcome);
+/* The same switch with each read(2) giving some bytes only: nothing is otherwise. */
+void fault_trickle(Fault *fault);
+
+/* fault-journal.c: the journal's last record torn anywhere; no room for it; one that this boot's daemon did not write. */
+void fault_torn(Fault *fault);
+void fault_full(Fault *fault);
+void fault_foreign(Fault *fault);

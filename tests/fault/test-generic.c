@@ -269,6 +269,17 @@ static void test_failed_after(void **state) {
                 fault_fail_after(*state, errors[i]);
 }
 
+static void test_short(void **state) {
+        fault_short(*state);
+        fault_trickle(*state);
+}
+
+static void test_journals(void **state) {
+        fault_torn(*state);
+        fault_full(*state);
+        fault_foreign(*state);
+}
+
 static void test_twisted(void **state) {
         fault_twist(*state);
         fault_vanish(*state);
@@ -308,11 +319,13 @@ int main(void) {
                 TEST(test_narrow),
                 BOTH(test_refused),
                 BOTH(test_failed_after),
+                BOTH(test_short),
                 BOTH(test_twisted),
                 TEST(test_reverted),
                 BOTH(test_reads),
                 BOTH(test_killed),
                 BOTH(test_journal),
+                BOTH(test_journals),
                 BOTH(test_undo),
         };
 

@@ -12,6 +12,7 @@ static const char *const profiles[] = { "base", "low-jitter", "dpdk", "kvm-host"
 
 /* Which part of all this is run: 1 is every place, n every n-th. */
 static unsigned every = 1;
+static size_t all_runs;
 
 static Fault *build(const char *name, MachineKind kind) {
         Fault *fault = fault_new(name);
@@ -65,15 +66,23 @@ static void go(Fault *fault, const char *name, bool with_faults) {
         for (size_t i = 0; with_faults && i < ARRAY_SIZE(errors); i++)
                 fault_refuse(fault, errors[i]);
         if (with_faults) {
+                fault_fail_after(fault, -EIO);
+                fault_short(fault);
                 fault_twist(fault);
+                fault_reads(fault, -EIO);
+                fault_trickle(fault);
                 fault_vanish(fault);
                 fault_kill(fault, 0);
                 fault_journal(fault, -ENOSPC);
+                fault_torn(fault);
+                fault_full(fault);
+                fault_foreign(fault);
                 fault_finish(fault);
         }
         again = plan(fault, name);
         fault_nothing(fault, again);
         print_message("# %s: %zu operations, %zu runs\n", text, fault->sw->n_ops, fault->runs);
+        all_runs += fault->runs;
         fault->runs = 0;
         fault->name = "";
 }
@@ -231,6 +240,7 @@ int main(int argc, char **argv) {
         struct CMUnitTest tests[2 * ARRAY_SIZE(profiles) + 6];
         char names[2 * ARRAY_SIZE(profiles)][64];
         size_t n = 0;
+        int failed;
 
         if (argc > 1)
                 every = (unsigned) atoi(argv[1]) ?: 1;
@@ -247,5 +257,7 @@ int main(int argc, char **argv) {
         tests[n++] = (struct CMUnitTest){ "drift mended, as 6.12", test_mend_remote, NULL, NULL, NULL };
         tests[n++] = (struct CMUnitTest){ "left and mended, as 6.1", test_leave_local, NULL, NULL, NULL };
         tests[n++] = (struct CMUnitTest){ "left and mended, as 6.12", test_leave_remote, NULL, NULL, NULL };
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        print_message("# %zu runs in all\n", all_runs);
+        return failed;
 }
