@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <signal.h>
 
+#include "balancer.h"
 #include "bus.h"
 #include "drift.h"
 #include "hotplug.h"
@@ -20,6 +21,7 @@ struct Daemon {
         Bus *bus;
         Hotplug *hotplug;
         NetWatch *net;
+        Balancer *balancer;
         Tasks *tasks;
         sd_event_source *signals[3];
 };
@@ -79,6 +81,10 @@ static void on_hotplug(void *userdata, bool cpus) {
         (void) manager_mend(daemon->manager, cpus ? SCOPE_CPUS : SCOPE_NEW);
 }
 
+static void on_balancer(void *userdata) {
+        on_hotplug(userdata, false);
+}
+
 static void on_net(void *userdata) {
         on_hotplug(userdata, false);
 }
@@ -106,12 +112,14 @@ static int daemon_add_signals(Daemon *daemon) {
 
 /* Each of these is worth having without the others: what is missing is said. */
 static void daemon_watch_machine(Daemon *daemon) {
-        static const char *const what[] = { "the system bus", "hotplug", "network links" };
+        static const char *const what[] = { "the system bus", "hotplug", "network links",
+                "an irqbalance that starts" };
         int errors[] = {
                 bus_connect(daemon->bus),
                 hotplug_new(
                         daemon->event, manager_kfs(daemon->manager), on_hotplug, daemon, &daemon->hotplug),
                 net_watch_new(daemon->event, on_net, daemon, &daemon->net),
+                balancer_new(daemon->event, "/run", on_balancer, daemon, &daemon->balancer),
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(what); i++)
@@ -171,6 +179,7 @@ void daemon_free(Daemon *daemon) {
         for (size_t i = 0; i < ARRAY_SIZE(daemon->signals); i++)
                 (void) sd_event_source_disable_unref(daemon->signals[i]);
         tasks_free(daemon->tasks);
+        balancer_free(daemon->balancer);
         net_watch_free(daemon->net);
         hotplug_free(daemon->hotplug);
         bus_free(daemon->bus);
