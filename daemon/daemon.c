@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <signal.h>
+#include <time.h>
 
 #include "balancer.h"
 #include "bus.h"
@@ -14,6 +15,11 @@
 #include "protocol.h"
 #include "tasks.h"
 
+/* Whoever is told of a step wakes up for it, which takes longer than most steps do: one in so many percent is told, and
+ * what comes after a step that took so long. */
+#define PROGRESS_PERCENT 10
+#define PROGRESS_USEC UINT64_C(200000)
+
 struct Daemon {
         sd_event *event;
         Manager *manager;
@@ -24,18 +30,42 @@ struct Daemon {
         Balancer *balancer;
         Tasks *tasks;
         sd_event_source *signals[3];
+        unsigned told;      /* percent, of the step that was told last */
+        uint64_t told_usec; /* when that was; 0: none yet in this switch */
 };
 
+static uint64_t now_usec(void) {
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
 static void on_begin(void *userdata, const char *mode) {
+        Daemon *daemon = userdata;
+
+        daemon->told_usec = 0;
         notify_begin(mode);
 }
 
-static void on_progress(void *userdata, const char *step, size_t done, size_t total) {
-        Daemon *daemon = userdata;
+/* An undo begins at nought again. */
+static bool progress_is_due(const Daemon *daemon, unsigned percent, uint64_t now) {
+        return daemon->told_usec == 0 || percent < daemon->told ||
+                percent - daemon->told >= PROGRESS_PERCENT || now - daemon->told_usec >= PROGRESS_USEC;
+}
 
+static void on_progress(void *userdata, const char *step, size_t done, size_t total) {
+        unsigned percent = total ? (unsigned) (done * 100 / total) : 100;
+        Daemon *daemon = userdata;
+        uint64_t now = now_usec();
+
+        if (!progress_is_due(daemon, percent, now))
+                return;
+        daemon->told = percent;
+        daemon->told_usec = now;
         notify_progress(step, done, total);
         if (daemon->bus)
-                bus_progress(daemon->bus, step, total ? (unsigned) (done * 100 / total) : 100);
+                bus_progress(daemon->bus, step, percent);
 }
 
 static void daemon_follow(Daemon *daemon) {

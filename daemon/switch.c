@@ -209,13 +209,13 @@ static int read_tasks(Kfs *kfs, World **ret, uint64_t *ret_ns) {
 }
 
 /* Green would take the CPUs from under work that cannot stand it. */
-static int run_check_busy(Run *run, const Profile *profile, const Steps *in_force) {
+static int run_check_busy(Run *run, const Profile *profile, const World *world, const Steps *in_force) {
         _cleanup_world_ World *earlier = NULL, *now = NULL;
         _cleanup_strv_ char **busy = NULL;
         uint64_t start, end;
         int r;
 
-        if (profile->n_sets > 0 || run->request->force || in_force->n_sets == 0)
+        if (profile->n_sets > 0 || run->request->force || in_force->n_sets == 0 || !task_any_inside(world))
                 return 0;
         r = read_tasks(run->kfs, &earlier, &start);
         if (r < 0)
@@ -252,7 +252,7 @@ static int run_switch(Run *run, const Profile *profile, ApplyProgress progress, 
                 return run_fail(run, OUTCOME_NOT_BEGUN, r, "No plan could be made");
         if (plan->n_refusals > 0)
                 return run_refuse(run, plan);
-        r = run_check_busy(run, profile, in_force);
+        r = run_check_busy(run, profile, world, in_force);
         if (r < 0 || run->outcome.kind != OUTCOME_DONE)
                 return r;
         STRV_FOREACH (warning, plan->warnings) {

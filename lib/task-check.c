@@ -217,6 +217,17 @@ static int add_blocker(char ***strv, const WorldTask *task) {
         return r ?: util_strv_push(strv, sentence);
 }
 
+static bool is_inside(const WorldTask *task) {
+        return !task->kernel && cpuset_is_below(task->cgroup, CPUSET_PARENT_PATH);
+}
+
+bool task_any_inside(const World *world) {
+        for (size_t i = 0; i < world->n_tasks; i++)
+                if (is_inside(&world->tasks[i]))
+                        return true;
+        return false;
+}
+
 int task_green_blockers(const World *now, const World *earlier, uint64_t elapsed_ns, char ***ret) {
         _cleanup_strv_ char **blockers = NULL;
         int named = -1, r = 0;
@@ -224,7 +235,7 @@ int task_green_blockers(const World *now, const World *earlier, uint64_t elapsed
         for (size_t i = 0; r >= 0 && i < now->n_tasks; i++) {
                 const WorldTask *task = &now->tasks[i];
 
-                if (task->kernel || task->pid == named || !cpuset_is_below(task->cgroup, CPUSET_PARENT_PATH))
+                if (task->pid == named || !is_inside(task))
                         continue;
                 if (!is_realtime(task) && !is_polling(task, earlier, elapsed_ns))
                         continue;

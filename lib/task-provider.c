@@ -118,7 +118,8 @@ static const TaskWays *ways(Kfs *kfs) {
         return kfs_is_live(kfs) ? &task_ways_live : &task_ways_files;
 }
 
-/* A number may be given to another task at any time: asked before each access and behind it. */
+/* A number may be given to another task at any time.  Whoever has it and the start behind an access had them before it,
+ * too; a write is too late then, and asks before it as well. */
 static int check_start(Kfs *kfs, const TaskObject *task) {
         _cleanup_free_ char *stat = NULL;
         const char *field;
@@ -163,9 +164,8 @@ static int get_cgroup(Kfs *kfs, int tid, char **ret) {
 static int task_read(Kfs *kfs, void *userdata, const char *object, char **ret) {
         _cleanup_free_ char *text = NULL;
         TaskObject task;
-        int r = object_parse(object, &task);
+        int r = object_parse(object, &task), error;
 
-        r = r ?: check_start(kfs, &task);
         if (r < 0)
                 return r;
         if (streq(task.what, "affinity"))
@@ -175,11 +175,12 @@ static int task_read(Kfs *kfs, void *userdata, const char *object, char **ret) {
         else if (streq(task.what, "cgroup"))
                 r = get_cgroup(kfs, task.tid, &text);
         else
-                r = -EINVAL;
-        r = r ?: check_start(kfs, &task);
-        if (r >= 0)
-                *ret = TAKE_PTR(text);
-        return r;
+                return -EINVAL;
+        error = check_start(kfs, &task);
+        if (error < 0 || r < 0)
+                return error < 0 ? error : r;
+        *ret = TAKE_PTR(text);
+        return 0;
 }
 
 static int set_affinity(Kfs *kfs, int tid, const char *value) {

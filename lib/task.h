@@ -6,6 +6,9 @@
 /* The name of a task for a sentence: what cannot be printed is escaped as \xHH. */
 int task_printable_comm(const WorldTask *task, char **ret);
 
+/* Is there a user task in any set's slice?  Without one nobody is hurt when the sets go, and nobody need be watched. */
+bool task_any_inside(const World *world);
+
 /* Who would be hurt if the sets went now: user tasks in a set's slice that are real-time, or that poll, which is:
  * used more than four fifths of the time since `earlier` was read, elapsed_ns ago.  Without `earlier` (NULL) only
  * real-time tasks are seen.  *ret gets one sentence for each process, and is NULL where there is none.  Pure.

@@ -399,6 +399,37 @@ static void test_blockers(void **state) {
         }
 }
 
+static void test_any_inside(void **state) {
+        static const struct {
+                const char *what;
+                WorkTask task;
+                bool inside;
+        } table[] = {
+                { "elsewhere", { .pid = 9, .comm = "a", SYSTEM }, false },
+                { "in a slice of a like name", { .pid = 9, .comm = "a", .cgroup = "/rtisol.slice2" },
+                        false },
+                { "in a set", { .pid = 9, .comm = "a", .cgroup = "/rtisol.slice/rtisol-rt.slice" }, true },
+                { "of the kernel",
+                        { .pid = 9,
+                                .comm = "a",
+                                .flags = 0x200000,
+                                .cgroup = "/rtisol.slice/rtisol-rt.slice" },
+                        false },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_tree_ Tree *tree = work_tree(false);
+                _cleanup_world_ World *world = NULL;
+                WorkTask task = table[i].task;
+
+                task.cpus = "1";
+                work_put_task(tree, task);
+                assert_int_equal(plan_audit(tree->kfs, NULL, NULL, &world), 0);
+                if (task_any_inside(world) != table[i].inside)
+                        fail_msg("%s", table[i].what);
+        }
+}
+
 /* Ten thousand threads are read with a few system calls each. */
 static int count_reads(void *userdata, KfsMoment moment, const char *object, const char *value) {
         *(size_t *) userdata += moment == KFS_BEFORE_READ;
@@ -430,6 +461,7 @@ int main(void) {
                 cmocka_unit_test(test_pinned_inside_and_away),
                 cmocka_unit_test(test_later),
                 cmocka_unit_test(test_blockers),
+                cmocka_unit_test(test_any_inside),
                 cmocka_unit_test(test_reads_per_thread),
         };
 
