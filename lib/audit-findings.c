@@ -52,5 +52,6 @@ int audit_find(Audit *audit) {
                 return r;
         r = audit_find_machine(audit);
         r = r ?: audit_find_tasks(audit);
+        r = r ?: audit_find_noise(audit);
         return r ?: audit_find_irqs(audit);
 }

@@ -7,10 +7,12 @@
  * without a right to, and what keeps a set from being as quiet as it was asked to be.  Pure. */
 int audit_find(Audit *audit);
 
-/* The kinds, by what they are about: audit-find-tasks.c, audit-find-irqs.c, audit-find-machine.c. */
+/* The kinds, by what they are about: audit-find-tasks.c, audit-find-irqs.c, audit-find-machine.c, and
+ * audit-find-noise.c, which has only the kernel's counters at two looks. */
 int audit_find_tasks(Audit *audit);
 int audit_find_irqs(Audit *audit);
 int audit_find_machine(Audit *audit);
+int audit_find_noise(Audit *audit);
 /* Partitions of no mode in force: a machine that is isolated is not green, whatever the records say. */
 int audit_find_lost(Audit *audit);
 

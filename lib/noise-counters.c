@@ -9,6 +9,8 @@
 void noise_counters_done(NoiseCounters *counters) {
         free(counters->waited);
         free(counters->irq);
+        counts_done(&counters->interrupts);
+        counts_done(&counters->softirqs);
         *counters = (NoiseCounters){};
 }
 
@@ -78,12 +80,20 @@ static int take_file(
         return r;
 }
 
+static int take_counts(Kfs *kfs, const char *file, Counts *ret) {
+        int r = counts_read(kfs, file, ret);
+
+        return r == -ENOMEM ? r : 0;
+}
+
 int noise_counters_take(Kfs *kfs, NoiseCounters *ret) {
         _cleanup_noise_counters_ NoiseCounters counters = {};
         struct timespec now;
         int r = take_file(kfs, "/proc/schedstat", take_schedstat_line, &counters);
 
         r = r ?: take_file(kfs, "/proc/stat", take_stat_line, &counters);
+        r = r ?: take_counts(kfs, "/proc/interrupts", &counters.interrupts);
+        r = r ?: take_counts(kfs, "/proc/softirqs", &counters.softirqs);
         if (r < 0)
                 return r;
         (void) clock_gettime(CLOCK_MONOTONIC, &now);
@@ -110,6 +120,18 @@ double noise_counters_stolen(const NoiseCounters *before, const NoiseCounters *a
                         since(before->irq[cpu], after->irq[cpu]);
         }
         return (double) sum / 1e3 * 1e6 / (double) (after->at - before->at);
+}
+
+double noise_counters_rate(const NoiseCounters *before, const NoiseCounters *after, bool softirq,
+        const char *row, unsigned cpu) {
+        const Counts *then = softirq ? &before->softirqs : &before->interrupts;
+        const Counts *now = softirq ? &after->softirqs : &after->interrupts;
+        ssize_t first = counts_row(then, row), last = counts_row(now, row);
+
+        if (after->at <= before->at || first < 0 || last < 0)
+                return -1;
+        return (double) since(counts_get(then, first, cpu), counts_get(now, last, cpu)) * 1e6 /
+                (double) (after->at - before->at);
 }
 
 int noise_counters_worst_wait(Kfs *kfs, int tid, uint64_t *ret_ns) {

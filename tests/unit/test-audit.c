@@ -313,6 +313,24 @@ static void test_smi(void **state) {
                 "memory error logging)");
 }
 
+static void packets(Tree *tree) {
+        tree_put(tree, "proc/softirqs",
+                "  CPU0 CPU1 CPU2 CPU3\nTIMER: 900 900 900 900\nNET_RX: 9 900 0 900\n");
+}
+
+/* Counted between the two looks; what comes with the tick, and what comes to others, is none. */
+static void test_noise(void **state) {
+        _cleanup_tree_ Tree *tree = quiet_machine();
+        Later later = { tree, "/proc/softirqs", 3, 0, packets };
+
+        tree_put(tree, "proc/softirqs", "  CPU0 CPU1 CPU2 CPU3\nTIMER: 1 1 1 1\nNET_RX: 0 0 0 0\n");
+        expect(tree, 1, "");
+        kfs_hook(tree->kfs, on_access, &later);
+        expect(tree, 1,
+                "noise:NET_RX | 3 | packets are handled here: move the network card's interrupts, clear "
+                "rps_cpus and xps_cpus of the set, and keep the workload off loopback sockets");
+}
+
 /* An interrupt that nobody can move is told of once it has come since the mode began. */
 static void test_counts_since(void **state) {
         static const struct {
@@ -393,6 +411,7 @@ int main(void) {
                 cmocka_unit_test(test_stack),
                 cmocka_unit_test(test_steal),
                 cmocka_unit_test(test_smi),
+                cmocka_unit_test(test_noise),
                 cmocka_unit_test(test_counts_since),
                 cmocka_unit_test(test_accepted),
                 cmocka_unit_test(test_parse),

@@ -51,6 +51,48 @@ static void test_stolen(void **state) {
         }
 }
 
+#define SOFTIRQS(net1, net2) "          CPU0 CPU1 CPU2\n NET_RX: 5 " net1 " " net2 "\n  TIMER: 9 9 9\n"
+#define INTERRUPTS(tlb1)                                                                                    \
+        " CPU0 CPU1 CPU2\n 9: 1 1 1 IO-APIC acpi\nTLB: 7 " tlb1 " 7 TLB shootdowns\nERR: 0\n"
+
+static void test_rate(void **state) {
+        static const struct {
+                bool softirq;
+                const char *row;
+                unsigned cpu;
+                uint64_t usec; /* between the looks */
+                int expected;  /* in a second */
+        } table[] = {
+                { true, "NET_RX", 1, 1000000, 100 },
+                { true, "NET_RX", 1, 200000, 500 },
+                { true, "NET_RX", 0, 200000, 0 },
+                { true, "NET_RX", 2, 200000, 0 }, /* began anew */
+                { true, "NET_RX", 77, 200000, 0 },
+                { true, "TIMER", 1, 200000, 0 },
+                { true, "TLB", 1, 200000, -1 },
+                { false, "TLB", 1, 200000, 40 },
+                { false, "NMI", 1, 200000, -1 },
+                { false, "TLB", 1, 0, -1 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                _cleanup_tree_ Tree *tree = tree_new();
+                _cleanup_noise_counters_ NoiseCounters before = {}, after = {};
+                double rate;
+
+                tree_put(tree, "proc/softirqs", SOFTIRQS("1000", "1000"));
+                tree_put(tree, "proc/interrupts", INTERRUPTS("2"));
+                assert_int_equal(noise_counters_take(tree->kfs, &before), 0);
+                tree_put(tree, "proc/softirqs", SOFTIRQS("1100", "9"));
+                tree_put(tree, "proc/interrupts", INTERRUPTS("10"));
+                assert_int_equal(noise_counters_take(tree->kfs, &after), 0);
+                after.at = before.at + table[i].usec;
+                rate = noise_counters_rate(&before, &after, table[i].softirq, table[i].row, table[i].cpu);
+                if ((int) rate != table[i].expected)
+                        fail_msg("row %zu: %f", i, rate);
+        }
+}
+
 static void test_worst_wait(void **state) {
         static const struct {
                 const char *text; /* of /proc/7/sched, NULL: no such file */
@@ -82,6 +124,7 @@ static void test_worst_wait(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_stolen),
+                cmocka_unit_test(test_rate),
                 cmocka_unit_test(test_worst_wait),
         };
 
