@@ -281,14 +281,15 @@ static size_t next_set(CpusetPlan *context, const CpuList *live, const bool *don
 }
 
 /* Sets that exchange CPUs wait for each other.  Local partitions are invalid for that moment, and valid again when
- * their state is looked at afterwards; remote ones take no CPU that is another's. */
+ * their state is looked at afterwards; meanwhile the partition above them keeps everybody else out.  Remote ones take
+ * no CPU that is another's (EINVAL), and what one of them gave up first would be everybody's for that moment. */
 static int refuse_exchange(CpusetPlan *context, size_t set, bool waits) {
         if (!waits || !context->remote)
                 return 0;
         return plan_refuse(context->plan,
-                "set %s gets CPUs of another set that gets CPUs of it: this kernel cannot exchange them. Go "
-                "green in "
-                "between",
+                "set %s gets CPUs of another set that gets CPUs of it: this kernel cannot exchange them "
+                "while "
+                "they stay isolated. Go green in between",
                 context->input->profile->sets[set].name);
 }
 

@@ -201,9 +201,8 @@ static void test_exchange(void **state) {
         work_switch(tree, TWO("1", "2-3"), &in_force);
         plan = work_plan(tree, TWO("2", "1,3"), &in_force, NULL);
         work_compare("exchange", work_refusals(plan),
-                "set a gets CPUs of another set that gets CPUs of it: this kernel cannot exchange them. Go "
-                "green in "
-                "between\n");
+                "set a gets CPUs of another set that gets CPUs of it: this kernel cannot exchange them "
+                "while they stay isolated. Go green in between\n");
 }
 
 /* There and back, on files: everything is as before */
