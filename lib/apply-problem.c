@@ -101,7 +101,9 @@ static const struct {
         { "task/", -EPERM,
                 "the kernel does not let this task be moved; let [keep_off_sets] except name it" },
         { "task/", -EBUSY, "a deadline task holds its CPUs; stop it first" },
-        { "unit/", -EBUSY, "tasks run in it; stop them or move them first" },
+        { "unit/", -EBUSY,
+                "tasks run or units are active in it (systemctl list-units, systemctl status); stop them "
+                "first" },
         { "/sys/fs/cgroup", -EBUSY, "the cgroup is in use; stop or move the tasks in it first" },
         { "/sys/fs/cgroup", -ENOSPC, "tasks in the cgroup would have no CPU or memory node left" },
         { "/sys/fs/cgroup", -EBADMSG,

@@ -165,24 +165,6 @@ static int is_populated(Kfs *kfs, const Unit *unit) {
         return r < 0 ? r : strstr(events, "populated 1") != NULL;
 }
 
-/* Stopping a slice kills what runs in it, so it is only done to an empty one.  A group that systemd does not
- * know of is removed by hand. */
-static int unit_remove(Kfs *kfs, const Unit *unit) {
-        int r;
-
-        if (!kfs_exists(kfs, unit->directory))
-                return 0;
-        r = is_populated(kfs, unit);
-        if (r > 0)
-                return -EBUSY;
-        if (r < 0 && r != -ENOENT)
-                return r;
-        r = has_systemd(kfs) ? systemd_slice_stop(unit->name) : 0;
-        if (r < 0 && r != -ENOENT)
-                return r;
-        return kfs_exists(kfs, unit->directory) ? kfs_rmdir(kfs, unit->directory) : 0;
-}
-
 static int systemd_set(Kfs *kfs, const Unit *unit, const char *cpus, const char *mems) {
         _cleanup_cpulist_ CpuList cpu_list = {}, mem_list = {};
         int r = cpulist_parse(cpus, &cpu_list, NULL);
@@ -195,6 +177,34 @@ static int systemd_set(Kfs *kfs, const Unit *unit, const char *cpus, const char 
         if (r >= 0 && !*cpus)
                 r = write_file(kfs, unit->directory, "cpuset.cpus", "");
         return r < 0 ? r : 0;
+}
+
+/* Units without a process would be stopped, too: they keep the slice, without its limits. */
+static int systemd_remove(Kfs *kfs, const Unit *unit) {
+        int r = systemd_slice_is_needed(unit->name);
+
+        if (r <= 0)
+                return r < 0 && r != -ENOENT ? r : systemd_slice_stop(unit->name);
+        r = systemd_set(kfs, unit, "", "");
+        return r < 0 ? r : -EBUSY;
+}
+
+/* Stopping a slice kills what runs in it, so it is only done to an empty one.  A group that systemd does not
+ * know of is removed by hand. */
+static int unit_remove(Kfs *kfs, const Unit *unit) {
+        int r;
+
+        if (!kfs_exists(kfs, unit->directory))
+                return 0;
+        r = is_populated(kfs, unit);
+        if (r > 0)
+                return -EBUSY;
+        if (r < 0 && r != -ENOENT)
+                return r;
+        r = has_systemd(kfs) ? systemd_remove(kfs, unit) : 0;
+        if (r < 0 && r != -ENOENT)
+                return r;
+        return kfs_exists(kfs, unit->directory) ? kfs_rmdir(kfs, unit->directory) : 0;
 }
 
 /* `cpus=1-3 mems=0` */

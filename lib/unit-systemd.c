@@ -287,6 +287,60 @@ int systemd_slice_set(const char *unit, const CpuList *cpus, const CpuList *mems
         return r < 0 ? r : manager_call_unit(bus, "StartUnit", unit);
 }
 
+#define NESTING_MAX 8
+
+static int unit_get(
+        sd_bus *bus, const char *unit, const char *property, const char *type, sd_bus_message **ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *path = NULL;
+        int r = sd_bus_path_encode(SYSTEMD_PATH "/unit", unit, &path);
+
+        if (r < 0)
+                return r;
+        r = sd_bus_get_property(bus, SYSTEMD_NAME, path, SYSTEMD_NAME ".Unit", property, &error, ret, type);
+        return r < 0 ? error_to_errno(&error, r) : 0;
+}
+
+static int unit_is_active(sd_bus *bus, const char *unit) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *state;
+        int r = unit_get(bus, unit, "ActiveState", "s", &reply);
+
+        if (r >= 0)
+                r = sd_bus_message_read(reply, "s", &state);
+        return r < 0 ? r : !streq(state, "inactive") && !streq(state, "failed");
+}
+
+/* A slice below is stopped with it, and is as good as what is in it. */
+static int slice_is_needed(sd_bus *bus, const char *unit, unsigned depth) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_strv_ char **names = NULL;
+        int r = unit_get(bus, unit, "RequiredBy", "as", &reply);
+
+        if (r >= 0)
+                r = sd_bus_message_read_strv(reply, &names);
+        if (r < 0)
+                return r;
+        STRV_FOREACH (name, names) {
+                const char *suffix = strrchr(*name, '.');
+
+                if (suffix && streq(suffix, ".slice") && depth < NESTING_MAX)
+                        r = slice_is_needed(bus, *name, depth + 1);
+                else
+                        r = unit_is_active(bus, *name);
+                if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+int systemd_slice_is_needed(const char *unit) {
+        _cleanup_bus_ sd_bus *bus = NULL;
+        int r = manager_open(&bus);
+
+        return r < 0 ? r : slice_is_needed(bus, unit, 0);
+}
+
 int systemd_slice_stop(const char *unit) {
         _cleanup_bus_ sd_bus *bus = NULL;
         int r = manager_open(&bus);

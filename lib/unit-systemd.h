@@ -10,6 +10,9 @@
 
 /* Makes and starts a slice, or changes the one there is until the next boot.  Empty lists: no limit. */
 int systemd_slice_set(const char *unit, const CpuList *cpus, const CpuList *mems);
+/* Would stopping it stop anything?  1 where a unit needs it (what is in a slice does) that is active or on its way
+ * there: also one without a process just now, as after RemainAfterExit= or between two tries of Restart=. */
+int systemd_slice_is_needed(const char *unit);
 /* Stops a slice, and with it whatever has been started in it. */
 int systemd_slice_stop(const char *unit);
 

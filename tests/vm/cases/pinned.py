@@ -7,7 +7,7 @@ import time
 
 import kernel
 from actors import SPIN, allowed_cpus, drop_in, green, mode, profile, program, service
-from case import case, rtisoctl, wait_for
+from case import case, rtisoctl, run, wait_for
 from snapshot import cgroup_files, diff, snapshot
 
 THREADS = """
@@ -146,3 +146,25 @@ def without_a_partition_cgroups_are_left_alone():
                    [irq for irq in kernel.irqs() if kernel.irq_affinity(irq) & {2, 3}
                     and kernel.irq_movable(irq)], [])
         yield "what differs afterwards", diff(whole, snapshot()), []
+
+
+@case
+def a_unit_without_a_process_keeps_its_slice():
+    """RemainAfterExit= and Restart= with a pause: nothing runs, and stopping the slice would stop them."""
+    for name, properties in (("remains", {"Type": "oneshot", "RemainAfterExit": "yes"}),
+                             ("restarts", {"Restart": "always", "RestartSec": "300"})):
+        unit = f"test-{name}.service"
+        with mode("low-jitter"):
+            run("systemd-run", "--slice=rtisol-rt.slice", f"--unit={unit}",
+                *[f"--property={key}={value}" for key, value in properties.items()], "true")
+            wait_for(f"{unit} has no process", lambda: run(
+                "systemctl", "show", "--value", "--property=SubState", unit).stdout.strip()
+                in ("exited", "auto-restart"))
+            said = rtisoctl("mode", "green")
+        state = run("systemctl", "show", "--value", "--property=ActiveState", unit).stdout.strip()
+        yield f"{name}: it goes on", state in ("active", "activating") or state, True
+        yield f"{name}: green says so", "rtisol-rt.slice" in said and said, said
+        yield f"{name}: nothing is isolated", kernel.isolated(), set()
+        run("systemctl", "stop", unit)
+        rtisoctl("mode", "green")
+        yield f"{name}: then the slice goes", os.path.exists(f"{kernel.CGROUP}/rtisol.slice"), False
