@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "capture.h"
 
+#include "net.h"
+
 /* Words of the kernel command line that are about CPUs and what disturbs them; others name disks, addresses, keys. */
 static const char *const cmdline_keys[] = { "isolcpus", "nohz_full", "nohz", "rcu_nocbs", "rcu_nocb_poll",
         "skew_tick", "irqaffinity", "maxcpus", "nr_cpus", "possible_cpus", "nosmt", "mitigations",
@@ -36,12 +38,24 @@ int capture_add(Capture *capture, const char *path, const char *text) {
         return 0;
 }
 
+/* What a device was asked for over netlink is in a file of the captured tree. */
+static int add_net(Capture *capture, const char *object, const char *value) {
+        _cleanup_free_ char *path = NULL;
+        int r = value ? net_provide_file(object, &path) : -EINVAL;
+
+        return r == -EINVAL ? 0 : r ?: capture_add(capture, path, value);
+}
+
 /* Only what is a file or a folder has a path. */
 static int on_access(void *userdata, KfsMoment moment, const char *object, const char *value) {
         Capture *capture = userdata;
 
-        if (moment != KFS_AFTER_READ || *object != '/' || capture->error < 0)
+        if (moment != KFS_AFTER_READ || capture->error < 0)
                 return 0;
+        if (*object != '/') {
+                capture->error = add_net(capture, object, value);
+                return 0;
+        }
         /* A profile that is masked: a link, and as a file it is an empty one. */
         capture->error = capture_add(capture, object, value && streq(value, "/dev/null") ? "" : value);
         return 0;

@@ -31,8 +31,10 @@ static bool is_own(const Hotplug *hotplug, struct udev_device *device) {
                 util_parse_unsigned(number, &cpu) >= 0 && cpulist_has(&hotplug->own, cpu);
 }
 
+/* `move`: a network device has another name, which a rule may be about. */
 static bool brings_interrupts(const char *action) {
-        return streq(action, "bind") || streq(action, "add") || streq(action, "change");
+        return streq(action, "bind") || streq(action, "add") || streq(action, "change") ||
+                streq(action, "move");
 }
 
 static void start_timer(Hotplug *hotplug) {

@@ -298,8 +298,11 @@ int switch_run(Kfs *kfs, Journal *journal, const SwitchRequest *request, ApplyPr
 static bool op_in_scope(const Op *op, const Steps *in_force, SwitchScope scope) {
         if (scope != SCOPE_NEW)
                 return true;
-        /* A device that was reset has its old interrupt numbers with new affinities. */
-        return op->step.phase == PHASE_IRQ || !steps_find(in_force, op->step.object);
+        /* A device that was reset has its old interrupt numbers with new affinities, and its old queues with new
+         * masks. */
+        if (op->step.phase == PHASE_IRQ || (op->step.phase == PHASE_QUEUES && !op->back))
+                return true;
+        return !steps_find(in_force, op->step.object);
 }
 
 int switch_narrow(Switch *sw, const Steps *in_force, SwitchScope scope) {

@@ -89,6 +89,8 @@ int op_do(Kfs *kfs, const Op *op, char **ret_live) {
 
         if (op->step.flags & STEP_ACTION)
                 return op->back ? 0 : write_patiently(kfs, op->step.object, op->target);
+        if (op->step.flags & STEP_KEPT && !op->back)
+                return 0;
         r = writable_text(op->step.kind, op->target, &value);
         return r ?: set_patiently(kfs, &op->step, value, op_bounds(op), ret_live);
 }
@@ -135,10 +137,14 @@ int op_undo(Kfs *kfs, const Op *op, char **ret_live) {
 
 bool op_holds(Kfs *kfs, const Op *op) {
         _cleanup_free_ char *live = NULL;
+        int r;
 
         if (op->step.flags & STEP_ACTION)
                 return op->back;
-        if (kfs_read(kfs, op->step.object, &live) < 0)
-                return false;
+        r = kfs_read(kfs, op->step.object, &live);
+        if (r < 0)
+                return error_is_gone(r) && !op->was && op->step.flags & STEP_TRANSIENT;
+        if (op->step.flags & STEP_KEPT && !op->back)
+                return true;
         return value_holds(op->step.kind, live, op->target, op->back ? NULL : op->step.within);
 }

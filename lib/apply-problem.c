@@ -101,6 +101,12 @@ static const struct {
         { "task/", -EPERM,
                 "the kernel does not let this task be moved; let [keep_off_sets] except name it" },
         { "task/", -EBUSY, "a deadline task holds its CPUs; stop it first" },
+        { "net/", -EOPNOTSUPP, "the device's driver cannot do it; let the profile do without" },
+        { "net/", -EINVAL,
+                "the driver does not take it; see ethtool -l for what it has, and ethtool -x for an "
+                "indirection table "
+                "that needs the queues" },
+        { "net/", -EBUSY, "somebody uses the queues (AF_XDP, a filter); free them and switch again" },
         { "unit/", -EBUSY,
                 "tasks run or units are active in it (systemctl list-units, systemctl status); stop them "
                 "first" },

@@ -234,7 +234,8 @@ static int run_undo(Kfs *kfs, Journal *journal, size_t n_begun, const char *mode
 static const Step *refused_before(const Journal *journal, const Op *op) {
         const Step *record = steps_find(journal_steps(journal), op->step.object);
 
-        if (op->back || !record || (record->refused != -EIO && record->refused != -EPERM))
+        if (op->back || !record ||
+                (record->refused != -EIO && record->refused != -EPERM && record->refused != -EOPNOTSUPP))
                 return NULL;
         return streq(record->wanted, op->step.wanted) ? record : NULL;
 }

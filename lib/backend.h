@@ -75,7 +75,7 @@ extern const Backend *const backends[]; /* NULL at the end */
 
 extern const Backend backend_cpuset, backend_task, backend_irq, backend_kthread, backend_workqueue,
         backend_sched_features, backend_tick, backend_throttling, backend_timers, backend_watchdog,
-        backend_cpufreq, backend_idle, backend_sysctl, backend_sysfs, backend_kvm;
+        backend_cpufreq, backend_idle, backend_sysctl, backend_sysfs, backend_kvm, backend_net;
 
 /* The backend of that name, or NULL. */
 const Backend *backend_find(const char *name);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "backend.h"
 
-/* The order is that of reading: tasks before those who look at them. */
+/* The order is that of reading: tasks and devices before those who look at them. */
 const Backend *const backends[] = {
         &backend_cpuset,
         &backend_task,
+        &backend_net,
         &backend_irq,
         &backend_kthread,
         &backend_workqueue,

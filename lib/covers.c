@@ -160,6 +160,18 @@ static bool has_irq_rule(const Profile *profile, const ProfileIrq *rule) {
         return false;
 }
 
+static bool has_net_rule(const Profile *profile, const ProfileNet *rule) {
+        for (size_t i = 0; i < profile->n_nets; i++) {
+                const ProfileNet *net = &profile->nets[i];
+
+                if (streq(net->match, rule->match) && same(net->cpus, rule->cpus) &&
+                        same(net->rps, rule->rps) && same(net->xps, rule->xps) &&
+                        net->combined == rule->combined && net->rx == rule->rx && net->tx == rule->tx)
+                        return true;
+        }
+        return false;
+}
+
 static bool has_kthread_rule(const Profile *profile, const ProfileKthread *rule) {
         for (size_t i = 0; i < profile->n_kthreads; i++)
                 if (streq(profile->kthreads[i].match, rule->match) &&
@@ -185,6 +197,9 @@ static int compare_rules(const Profile *profile, const Profile *other, char **re
         for (size_t i = 0; i < other->n_irqs; i++)
                 if (!has_irq_rule(profile, &other->irqs[i]))
                         return differ(ret_why, "it lacks the rule [irq %s]", other->irqs[i].name);
+        for (size_t i = 0; i < other->n_nets; i++)
+                if (!has_net_rule(profile, &other->nets[i]))
+                        return differ(ret_why, "it lacks the rule [net %s]", other->nets[i].name);
         for (size_t i = 0; i < other->n_kthreads; i++)
                 if (!has_kthread_rule(profile, &other->kthreads[i]))
                         return differ(ret_why, "it lacks the rule [kthread %s]", other->kthreads[i].name);

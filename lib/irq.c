@@ -3,6 +3,7 @@
 
 #include "backend.h"
 #include "cmdline.h"
+#include "net.h"
 
 #define DEFAULT_AFFINITY "/proc/irq/default_smp_affinity"
 #define IRQBALANCE "irqbalance/banned"
@@ -14,13 +15,14 @@ typedef struct IrqContext {
         Plan *plan;
         char *within;      /* housekeeping, as a cpulist */
         CpuList managed;   /* CPUs that managed interrupts were kept off at boot */
-        CpuList *rules;    /* where each [irq NAME] puts its interrupts, index as in profile->irqs */
+        CpuList *rules;    /* where each [irq NAME] and then each [net NAME] puts its interrupts */
+        size_t n_rules;    /* those of profile->irqs, and then those of profile->nets */
         int *next;         /* the CPU that each rule gave last, or -1 */
         uint64_t n_moving; /* interrupts that will need a vector on the housekeeping CPUs */
 } IrqContext;
 
 static void context_done(IrqContext *context) {
-        for (size_t i = 0; context->rules && i < context->input->profile->n_irqs; i++)
+        for (size_t i = 0; context->rules && i < context->n_rules; i++)
                 cpulist_done(&context->rules[i]);
         free(context->rules);
         free(context->next);
@@ -139,7 +141,11 @@ static int plan_unmovable(IrqContext *context, const WorldIrq *irq) {
 
 static int plan_on_set(IrqContext *context, const WorldIrq *irq, size_t rule) {
         _cleanup_free_ char *wanted = NULL;
-        StepText text = { .kind = VALUE_CPULIST };
+        bool net = rule >= context->input->profile->n_irqs;
+        StepText text = {
+                .kind = VALUE_CPULIST,
+                .flags = net ? backend_required(context->input->profile, REQUIRE_NET) : 0,
+        };
         int cpu = rule_next(context, rule);
         int r;
 
@@ -175,21 +181,38 @@ static bool irq_is_fixture(const IrqContext *context, const WorldIrq *irq) {
         return streq(irq->chip, "XT-PIC") && !*irq->name;
 }
 
+/* The rule that an interrupt falls under, and its place among the context's; NULL: none that has a CPU. */
+static const CpuList *find_rule(const IrqContext *context, const WorldIrq *irq, size_t *ret) {
+        const Profile *profile = context->input->profile;
+        const ProfileIrq *named = irq_find_rule(profile, irq);
+        const ProfileNet *net = named ? NULL : net_find_irq_rule(profile, context->input->world, irq);
+
+        if (!named && !net)
+                return NULL;
+        *ret = named ? (size_t) (named - profile->irqs) : profile->n_irqs + (size_t) (net - profile->nets);
+        return cpulist_is_empty(&context->rules[*ret]) ? NULL : &context->rules[*ret];
+}
+
+static int plan_by_rule(IrqContext *context, const WorldIrq *irq, size_t rule) {
+        if (irq_movable(irq))
+                return plan_on_set(context, irq, rule);
+        return cpulist_is_subset(irq_where(irq), &context->rules[rule]) ? 0 : plan_unmovable(context, irq);
+}
+
 static int plan_irq(IrqContext *context, const WorldIrq *irq) {
         bool keep_off = context->input->profile->keep_irqs && !cpulist_is_empty(&context->input->isolated);
-        const ProfileIrq *found = irq_find_rule(context->input->profile, irq);
+        size_t rule = 0;
+        const CpuList *cpus;
 
         if (cpulist_is_empty(&irq->live))
                 return 0; /* it has no affinity file */
-        if (found && !cpulist_is_empty(&context->rules[found - context->input->profile->irqs])) {
-                size_t rule = (size_t) (found - context->input->profile->irqs);
-
-                if (irq_movable(irq))
-                        return plan_on_set(context, irq, rule);
-                return cpulist_is_subset(irq_where(irq), &context->rules[rule])
-                        ? 0
-                        : plan_unmovable(context, irq);
-        }
+        cpus = find_rule(context, irq, &rule);
+        /* That of a device which is to stay on the housekeeping CPUs needs no place of its own among them. */
+        if (cpus && rule >= context->input->profile->n_irqs &&
+                cpulist_equal(cpus, &context->input->housekeeping))
+                keep_off = true;
+        else if (cpus)
+                return plan_by_rule(context, irq, rule);
         if (!keep_off || irq_is_fixture(context, irq))
                 return 0;
         return irq_movable(irq) ? plan_keep_off(context, irq) : plan_unmovable(context, irq);
@@ -265,32 +288,56 @@ static int check_vectors(IrqContext *context) {
                 context->within, (unsigned long) n_free, (unsigned long) context->n_moving);
 }
 
-static int context_fill(IrqContext *context) {
-        const Profile *profile = context->input->profile;
-        int r;
+/* The kernel refuses (EINVAL) a mask without a CPU that is online. */
+static int fill_rule(IrqContext *context, size_t rule, const char *where, const char *cpus) {
+        int r = backend_cpus(context->input, context->plan, where, cpus, &context->rules[rule]);
 
-        r = cpulist_format(&context->input->housekeeping, &context->within);
-        r = r ?: cmdline_isolcpus(context->input->world->cmdline, "managed_irq", &context->managed);
-        if (r < 0)
-                return r;
-        context->rules = calloc(profile->n_irqs ?: 1, sizeof(CpuList));
-        context->next = calloc(profile->n_irqs ?: 1, sizeof(int));
+        cpulist_intersect(&context->rules[rule], &context->input->world->topology->online);
+        return r == -EINVAL ? 0 : r;
+}
+
+/* A rule whose devices are not there asks for nothing. */
+static int fill_net_rule(IrqContext *context, size_t i) {
+        const ProfileNet *net = &context->input->profile->nets[i];
+        size_t rule = context->input->profile->n_irqs + i;
+        _cleanup_free_ char *where = NULL;
+
+        if (!net->cpus || !net_has_device(context->input->profile, context->input->world, net))
+                return 0;
+        if (streq(net->cpus, "housekeeping"))
+                return cpulist_copy(&context->input->housekeeping, &context->rules[rule]);
+        if (util_asprintf(&where, "net %s: cpus", net->name) < 0)
+                return -ENOMEM;
+        return fill_rule(context, rule, where, net->cpus);
+}
+
+static int fill_rules(IrqContext *context) {
+        const Profile *profile = context->input->profile;
+        int r = 0;
+
+        context->n_rules = profile->n_irqs + profile->n_nets;
+        context->rules = calloc(context->n_rules ?: 1, sizeof(CpuList));
+        context->next = calloc(context->n_rules ?: 1, sizeof(int));
         if (!context->rules || !context->next)
                 return -ENOMEM;
-        for (size_t i = 0; i < profile->n_irqs; i++) {
+        for (size_t i = 0; i < context->n_rules; i++)
+                context->next[i] = -1;
+        for (size_t i = 0; r >= 0 && i < profile->n_irqs; i++) {
                 _cleanup_free_ char *where = NULL;
 
-                context->next[i] = -1;
                 r = util_asprintf(&where, "irq %s: cpus", profile->irqs[i].name);
-                r = r
-                        ?: backend_cpus(context->input, context->plan, where, profile->irqs[i].cpus,
-                                   &context->rules[i]);
-                if (r < 0 && r != -EINVAL)
-                        return r;
-                /* The kernel refuses (EINVAL) a mask without a CPU that is online. */
-                cpulist_intersect(&context->rules[i], &context->input->world->topology->online);
+                r = r ?: fill_rule(context, i, where, profile->irqs[i].cpus);
         }
-        return 0;
+        for (size_t i = 0; r >= 0 && i < profile->n_nets; i++)
+                r = fill_net_rule(context, i);
+        return r;
+}
+
+static int context_fill(IrqContext *context) {
+        int r = cpulist_format(&context->input->housekeeping, &context->within);
+
+        r = r ?: cmdline_isolcpus(context->input->world->cmdline, "managed_irq", &context->managed);
+        return r ?: fill_rules(context);
 }
 
 static int irq_plan(const PlanInput *input, Plan *plan) {

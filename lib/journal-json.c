@@ -119,6 +119,7 @@ static const struct {
         { STEP_UNRECORDED, "unrecorded" },
         { STEP_LEFT, "left" },
         { STEP_MADE_UP, "made-up" },
+        { STEP_KEPT, "kept" },
 };
 
 static json_t *flags_to_json(unsigned flags) {

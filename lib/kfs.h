@@ -19,6 +19,7 @@
  *   task/TID/START/cgroup                  the cgroup path of the process (`/system.slice/x.service`)
  *   unit/NAME                              a systemd slice (or cgroup): `absent`, or `cpus=1-3 mems=0`
  *   irqbalance/banned                      CPUs irqbalance was told to leave alone
+ *   net/INDEX/…                            a network device's masks and channel counts, see net.h
  *   cycle/CPU                              writing `1` takes the CPU offline and back; reads its online state
  *
  * All but files go through a provider registered for the part before the first slash (providers.h).  On a

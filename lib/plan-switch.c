@@ -188,9 +188,10 @@ static int record_target(const SwitchContext *context, const Step *record, const
 static int switch_keep_live(const SwitchContext *context, const Step *record, const char *live) {
         int r;
 
-        if (!live || !record->before)
+        /* A queue that came with the channels goes with them, and has to be as it is where they have to stay. */
+        if (!live || (!record->before && record->phase != PHASE_QUEUES))
                 return 0;
-        if (!value_equal(record->kind, live, record->before)) {
+        if (record->before && !value_equal(record->kind, live, record->before)) {
                 r = switch_leave_alone(context->sw,
                         "%s reads %s, which is neither what was found (%s) nor what %s gave it (%s): "
                         "somebody else "
@@ -238,6 +239,9 @@ static int switch_back(const SwitchContext *context, const Step *record) {
 
         if (record->mechanism != MECHANISM_RUNTIME || record->flags & STEP_ACTION)
                 return 0;
+        /* A queue that channels took away: they stay as they are, too. */
+        if (!live && record->phase == PHASE_QUEUES && context->flags & SWITCH_NO_DISTURB)
+                return switch_add_record(context->sw, record);
         /* The clock of a CPU that is away cannot be read (EBUSY), and comes back with what the mode gave it. */
         if (!live && world_error(context->world, record->object) == -EBUSY)
                 return switch_add_record(context->sw, record);

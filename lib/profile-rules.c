@@ -192,6 +192,30 @@ static int check_irqs(Rules *rules) {
         return 0;
 }
 
+static int check_net(Rules *rules, const ProfileNet *net) {
+        int r = check_expression(rules, "net", net->name, "cpus", net->cpus);
+
+        r = r ?: check_expression(rules, "net", net->name, "rps", net->rps);
+        r = r ?: check_expression(rules, "net", net->name, "xps", net->xps);
+        if (r < 0)
+                return r;
+        /* A kernel's device is left with nothing to receive on, or refuses. */
+        if (net->combined == 0 && (net->rx == 0 || net->tx == 0))
+                return complain(rules, "net", net->name, "combined",
+                        "the device would have no channel left; write 1 or more, or auto");
+        return 0;
+}
+
+static int check_nets(Rules *rules) {
+        FOREACH_ITEM (net, rules->profile->nets, rules->profile->n_nets) {
+                int r = check_net(rules, net);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 static int check_kthread(Rules *rules, const ProfileKthread *kthread) {
         bool real_time = kthread->policy && (streq(kthread->policy, "fifo") || streq(kthread->policy, "rr"));
 
@@ -250,12 +274,13 @@ static int check_tasks(Rules *rules) {
 }
 
 int profile_check_rules(const Profile *profile, const ProfileLines *lines, ProfileErrors *errors) {
-        static int (*const checks[])(
-                Rules *) = { check_missing, check_sets, check_irqs, check_kthreads, check_tasks };
+        static int (*const checks[])(Rules *) = { check_missing, check_sets, check_irqs, check_nets,
+                check_kthreads, check_tasks };
         Rules rules = { profile, lines, errors };
 
         if (profile->n_sets > SECTIONS_MAX || profile->n_irqs > SECTIONS_MAX ||
-                profile->n_kthreads > SECTIONS_MAX || profile->n_tasks > SECTIONS_MAX)
+                profile->n_nets > SECTIONS_MAX || profile->n_kthreads > SECTIONS_MAX ||
+                profile->n_tasks > SECTIONS_MAX)
                 return profile_errors_add(errors, profile->file, 0, NULL, NULL,
                         "the profile has more than %d sections of one kind", SECTIONS_MAX);
         for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {

@@ -79,6 +79,19 @@ static const KeyRow irq_rows[] = {
         { "cpus", value_parse_cpus, FIELD(ProfileIrq, cpus), KEY_NEEDED },
 };
 
+static const char *const net_cpus[] = { "housekeeping", NULL };
+static const char *const net_masks[] = { "housekeeping", "keep_off_sets", "none", NULL };
+
+static const KeyRow net_rows[] = {
+        { "match", value_parse_patterns, FIELD(ProfileNet, match), KEY_NEEDED },
+        { "cpus", value_parse_cpus_or_word, FIELD(ProfileNet, cpus), .words = net_cpus },
+        { "combined", value_parse_channels, FIELD(ProfileNet, combined) },
+        { "rx", value_parse_channels, FIELD(ProfileNet, rx) },
+        { "tx", value_parse_channels, FIELD(ProfileNet, tx) },
+        { "rps", value_parse_cpus_or_word, FIELD(ProfileNet, rps), .words = net_masks },
+        { "xps", value_parse_cpus_or_word, FIELD(ProfileNet, xps), .words = net_masks },
+};
+
 static const KeyRow kthread_rows[] = {
         { "match", value_parse_patterns, FIELD(ProfileKthread, match), KEY_NEEDED },
         { "policy", value_parse_word, FIELD(ProfileKthread, policy), KEY_NEEDED, policies },
@@ -97,6 +110,12 @@ static void init_set(void *element) {
         ProfileSet *set = element;
 
         set->nohz = set->rt_push_pull = set->rt_throttling = PROFILE_UNSET;
+}
+
+static void init_net(void *element) {
+        ProfileNet *net = element;
+
+        net->combined = net->rx = net->tx = PROFILE_UNSET;
 }
 
 static int check_feature(ProfileLine *line, char **ret_why) {
@@ -168,6 +187,7 @@ static const SectionRow section_rows[] = {
         { "sched_features", NULL, NULL, 0, check_feature, ARRAY(features, n_features, ProfileSetting) },
         { "keep_off_sets", NULL, FIELDS(keep_off_rows) },
         { "irq", value_check_rule_name, FIELDS(irq_rows), NULL, ARRAY(irqs, n_irqs, ProfileIrq) },
+        { "net", value_check_rule_name, FIELDS(net_rows), NULL, ARRAY(nets, n_nets, ProfileNet), init_net },
         { "kthread", value_check_rule_name, FIELDS(kthread_rows), NULL,
                 ARRAY(kthreads, n_kthreads, ProfileKthread) },
         { "task", value_check_rule_name, FIELDS(task_rows), NULL, ARRAY(tasks, n_tasks, ProfileTask) },

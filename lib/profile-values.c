@@ -13,6 +13,9 @@
 /* The kernel keeps 15 bytes of a program's or a thread's name. */
 #define COMM_MAX 15
 
+/* More than any device has. */
+#define CHANNELS_MAX 65535
+
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
@@ -112,6 +115,24 @@ int value_parse_cpus(const KeyRow *row, const char *value, void *field, char **r
                 cpuexpr_error_done(&error);
         }
         return r < 0 ? r : store_text(field, value);
+}
+
+/* What is near one of the row's words was meant to be that. */
+int value_parse_cpus_or_word(const KeyRow *row, const char *value, void *field, char **ret_why) {
+        _cleanup_free_ char *why = NULL, *near = NULL, *list = NULL, *quoted = NULL;
+        int r;
+
+        if (value_find_word(value, row->words) >= 0)
+                return store_text(field, value);
+        r = value_parse_cpus(row, value, field, &why);
+        if (r != -EINVAL)
+                return r;
+        if (value_suggest(value, row->words, &near) < 0 || value_join_words(row->words, " or ", &list) < 0 ||
+                profile_quote(value, &quoted) < 0)
+                return -ENOMEM;
+        return *near
+                ? value_wrong(ret_why, "%s is no CPU expression; write one, or %s%s", quoted, list, near)
+                : value_wrong(ret_why, "%s; or write %s", why, list);
 }
 
 int value_parse_mems(const KeyRow *row, const char *value, void *field, char **ret_why) {
@@ -334,6 +355,18 @@ int value_parse_bits(const KeyRow *row, const char *value, void *field, char **r
         }
         if (field)
                 *(unsigned *) field = bits;
+        return 0;
+}
+
+int value_parse_channels(const KeyRow *row, const char *value, void *field, char **ret_why) {
+        unsigned count = 0;
+        bool is_auto = streq(value, "auto");
+
+        if (!is_auto && (util_parse_unsigned(value, &count) < 0 || count > CHANNELS_MAX))
+                return wrong_value(value,
+                        "is no count of channels; write a number, or auto for one for each CPU", ret_why);
+        if (field)
+                *(int *) field = is_auto ? NET_AUTO : (int) count;
         return 0;
 }
 

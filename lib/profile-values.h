@@ -28,6 +28,8 @@ struct KeyRow {
 /* Fields: char *. */
 int value_parse_text(const KeyRow *row, const char *value, void *field, char **ret_why);
 int value_parse_cpus(const KeyRow *row, const char *value, void *field, char **ret_why); /* CPU expression */
+/* The same, or one of row->words. */
+int value_parse_cpus_or_word(const KeyRow *row, const char *value, void *field, char **ret_why);
 int value_parse_mems(const KeyRow *row, const char *value, void *field, char **ret_why);
 int value_parse_cstate(const KeyRow *row, const char *value, void *field, char **ret_why);
 int value_parse_governor(const KeyRow *row, const char *value, void *field, char **ret_why);
@@ -53,6 +55,8 @@ int value_parse_switch(const KeyRow *row, const char *value, void *field, char *
 int value_parse_bits(const KeyRow *row, const char *value, void *field, char **ret_why);
 /* Field: int, 0 to 99. */
 int value_parse_priority(const KeyRow *row, const char *value, void *field, char **ret_why);
+/* Field: int, a count of channels, or NET_AUTO. */
+int value_parse_channels(const KeyRow *row, const char *value, void *field, char **ret_why);
 
 /* Names.  -EINVAL with the sentence *ret_why. */
 int value_check_set_name(const char *name, char **ret_why);

@@ -52,6 +52,13 @@ static void rules_free(Profile *profile) {
                 free(rule->match);
                 free(rule->policy);
         }
+        FOREACH_ITEM (net, profile->nets, profile->n_nets) {
+                free(net->name);
+                free(net->match);
+                free(net->cpus);
+                free(net->rps);
+                free(net->xps);
+        }
         FOREACH_ITEM (task, profile->tasks, profile->n_tasks) {
                 free(task->name);
                 free(task->match);
@@ -62,6 +69,7 @@ static void rules_free(Profile *profile) {
         }
         free(profile->irqs);
         free(profile->kthreads);
+        free(profile->nets);
         free(profile->tasks);
 }
 

@@ -103,6 +103,16 @@ typedef struct ProfileTask {
         char *cpus;   /* CPU expression or NULL */
 } ProfileTask;
 
+/* [net NAME] */
+#define NET_AUTO (-2)
+typedef struct ProfileNet {
+        char *name;
+        char *match;          /* shell patterns on the device's name */
+        char *cpus;           /* `housekeeping` or a CPU expression, or NULL: interrupts of receive queues */
+        int combined, rx, tx; /* channel counts, NET_AUTO: one for each of cpus, or PROFILE_UNSET */
+        char *rps, *xps;      /* `housekeeping`, `keep_off_sets`, `none`, a CPU expression, or NULL */
+} ProfileNet;
+
 typedef struct Profile {
         char *name, *description;
         char *file;       /* where its main file was found */
@@ -122,6 +132,8 @@ typedef struct Profile {
         size_t n_irqs;
         ProfileKthread *kthreads;
         size_t n_kthreads;
+        ProfileNet *nets;
+        size_t n_nets;
         ProfileTask *tasks;
         size_t n_tasks;
         char *sha256;              /* of the merged text, 64 hexadecimal digits */

@@ -10,6 +10,7 @@ int providers_add(Kfs *kfs) {
                 cycle_provide,
                 unit_provide,
                 irqbalance_provide,
+                net_provide,
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(providers); i++) {

@@ -16,4 +16,7 @@ int task_provide(Kfs *kfs);
  * (Documentation/core-api/cpu_hotplug.rst) */
 int cycle_provide(Kfs *kfs);
 
+/* net/INDEX/…: see net.h. */
+int net_provide(Kfs *kfs);
+
 #pragma GCC visibility pop

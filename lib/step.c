@@ -115,7 +115,7 @@ Step *steps_find_id(const Steps *steps, const char *id) {
 }
 
 bool step_holds(const Step *step, const char *live) {
-        if (step->flags & STEP_ACTION)
+        if (step->flags & (STEP_ACTION | STEP_KEPT))
                 return true;
         return live && value_holds(step->kind, live, step->wanted, step->within);
 }
@@ -138,18 +138,20 @@ static const struct {
         int in, back;
 } phases[_PHASE_MAX] = {
         [PHASE_IRQ_DEFAULT] = { "irq-default", 0, 0 },
-        [PHASE_VALUES] = { "values", 1, 12 },
+        [PHASE_VALUES] = { "values", 1, 14 },
         [PHASE_SERVER] = { "server", 2, 8 },
         [PHASE_WATCHDOG] = { "watchdog", 3, 9 },
-        [PHASE_TIMERS] = { "timers", 4, 11 },
+        [PHASE_TIMERS] = { "timers", 4, 13 },
         [PHASE_CGROUP] = { "cgroup", 5, 4 },
         [PHASE_TASK] = { "task", 6, 5 },
         [PHASE_KTHREAD] = { "kthread", 7, 6 },
         [PHASE_WORKQUEUE] = { "workqueue", 8, 7 },
-        [PHASE_IRQ] = { "irq", 9, 10 },
-        [PHASE_TICK] = { "tick", 10, 3 },
-        [PHASE_PRIORITY] = { "priority", 11, 2 },
-        [PHASE_POWER] = { "power", 12, 1 },
+        [PHASE_CHANNELS] = { "channels", 9, 10 },
+        [PHASE_IRQ] = { "irq", 10, 11 },
+        [PHASE_QUEUES] = { "queues", 11, 12 },
+        [PHASE_TICK] = { "tick", 12, 3 },
+        [PHASE_PRIORITY] = { "priority", 13, 2 },
+        [PHASE_POWER] = { "power", 14, 1 },
 };
 
 const char *phase_to_string(Phase phase) {

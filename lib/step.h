@@ -25,7 +25,9 @@ typedef enum Phase {
         PHASE_TASK,   /* user tasks: affinity and cgroup */
         PHASE_KTHREAD,
         PHASE_WORKQUEUE,
+        PHASE_CHANNELS, /* a device's queues and their interrupts come and go with these */
         PHASE_IRQ,
+        PHASE_QUEUES,   /* what CPUs a device's queues are for */
         PHASE_TICK,     /* skew, nohz, push/pull, features */
         PHASE_PRIORITY, /* kernel threads' policies */
         PHASE_POWER,    /* frequency, idle states */
@@ -55,6 +57,8 @@ typedef enum StepFlags {
         STEP_LEFT = 1 << 7,
         /* In the records: made up from what was found, since the true one was lost. */
         STEP_MADE_UP = 1 << 8,
+        /* Nothing is asked of it: another step may cost it, and the way back gives what was found. */
+        STEP_KEPT = 1 << 9,
 } StepFlags;
 
 /* One change to one kernel object: what it was before any mode, what it is now, what it should be. */

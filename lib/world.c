@@ -51,7 +51,10 @@ void world_free(World *world) {
                 world_cgroup_done(&world->cgroups[i]);
         for (size_t i = 0; i < world->n_values; i++)
                 world_value_done(&world->values[i]);
+        for (size_t i = 0; i < world->n_nets; i++)
+                world_net_done(&world->nets[i]);
         free(world->irqs);
+        free(world->nets);
         free(world->tasks);
         free(world->cgroups);
         free(world->values);

@@ -40,6 +40,15 @@ typedef struct WorldTask {
         char *cgroup;        /* `/system.slice/x.service`; of the process, "" unknown */
 } WorldTask;
 
+/* A network device that the profile has a rule for. */
+typedef struct WorldNet {
+        unsigned index;      /* ifindex: stays when the device is renamed */
+        char *name, *bus;    /* `eth0`; `virtio0`, whose interrupts are its own, or NULL */
+        unsigned n_rx, n_tx; /* queues that are there now */
+        unsigned *irqs;      /* where its bus tells them; read only for a rule that places them */
+        size_t n_irqs;
+} WorldNet;
+
 typedef struct WorldCgroup {
         char *path; /* below the cgroup root: `/`, `/system.slice` */
         char *cpus, *effective, *exclusive, *exclusive_effective, *partition,
@@ -76,6 +85,8 @@ typedef struct World {
         size_t n_tasks;
         WorldCgroup *cgroups;
         size_t n_cgroups;
+        WorldNet *nets; /* of one profile's rules */
+        size_t n_nets;
         WorldValue *values; /* sorted by object */
         size_t n_values;
 } World;
@@ -84,6 +95,7 @@ typedef struct World {
 int world_new(Kfs *kfs, World **ret);
 void world_free(World *world);
 void world_irq_done(WorldIrq *irq);
+void world_net_done(WorldNet *net);
 DEFINE_CLEANUP_POINTER(World, world_free)
 #define _cleanup_world_ _cleanup_(world_freep)
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fault.h"
 
+#include "card.h"
+
 #include "../unit/test.h"
 #include "kfs-provider.h"
 #include "machine.h"
@@ -236,14 +238,40 @@ static void test_across_remote(void **state) {
         across(MACHINE_REMOTE);
 }
 
+/* Channels that take queues away and bring others, with masks that the driver chooses anew each time: all places, as
+ * there are few. */
+static void test_card(void **state) {
+        static const char *const ways[] = { "few", "many", "few", "green", "many", "green" };
+        _cleanup_fault_ Fault *fault = build("card", MACHINE_REMOTE);
+        _cleanup_snapshot_ Snapshot *before = NULL;
+        _cleanup_kfs_ Kfs *kfs = fault_kfs(fault);
+        Tree tree = { fault->root, kfs };
+
+        card_build(&tree);
+        fault->kernel = card_kernel;
+        fault->every = 1;
+        before = snapshot_take(fault->root);
+        for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+                _cleanup_free_ char *difference = NULL;
+
+                go(fault, ways[i], true);
+                if (streq(ways[i], "green"))
+                        difference = snapshot_differ(before, fault->after);
+                if (difference)
+                        fail_msg("%s", difference);
+        }
+}
+
 int main(int argc, char **argv) {
-        struct CMUnitTest tests[2 * ARRAY_SIZE(profiles) + 6];
+        struct CMUnitTest tests[2 * ARRAY_SIZE(profiles) + 7];
         char names[2 * ARRAY_SIZE(profiles)][64];
         size_t n = 0;
         int failed;
 
         if (argc > 1)
                 every = (unsigned) atoi(argv[1]) ?: 1;
+        if (argc > 2)
+                cmocka_set_test_filter(argv[2]);
         for (; n < 2 * ARRAY_SIZE(profiles); n++) {
                 const char *name = profiles[n / 2];
 
@@ -257,6 +285,7 @@ int main(int argc, char **argv) {
         tests[n++] = (struct CMUnitTest){ "drift mended, as 6.12", test_mend_remote, NULL, NULL, NULL };
         tests[n++] = (struct CMUnitTest){ "left and mended, as 6.1", test_leave_local, NULL, NULL, NULL };
         tests[n++] = (struct CMUnitTest){ "left and mended, as 6.12", test_leave_remote, NULL, NULL, NULL };
+        tests[n++] = (struct CMUnitTest){ "channels of a card", test_card, NULL, NULL, NULL };
         failed = cmocka_run_group_tests(tests, NULL, NULL);
         print_message("# %zu runs in all\n", all_runs);
         return failed;

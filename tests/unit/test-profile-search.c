@@ -123,7 +123,7 @@ static const struct {
                     "/" ETC "x.ini.d/10.ini:3: tick: skew_tick: \"3\" is not allowed; write on or off\n" USR
                     "y.ini:1: tik: there is no such section (did you mean \"tick\"?); sections are "
                     "profile, "
-                    "cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, sysctl and "
+                    "cpuset, tick, sched_features, keep_off_sets, irq, net, kthread, task, kvm, sysctl and "
                     "sysfs" },
 };
 

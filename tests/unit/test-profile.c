@@ -92,14 +92,15 @@ static void test_sections(void **state) {
                 { "[cpusets rt]\ncpus = 2\n",
                         X
                         ":1: cpusets rt: there is no such section (did you mean \"cpuset\"?); sections are "
-                        "profile, cpuset, tick, sched_features, keep_off_sets, irq, kthread, task, kvm, "
+                        "profile, cpuset, tick, sched_features, keep_off_sets, irq, net, kthread, task, "
+                        "kvm, "
                         "sysctl "
                         "and "
                         "sysfs" },
                 { "[]\n",
                         X ":1: : there is no such section; sections are profile, cpuset, tick, "
                           "sched_features, "
-                          "keep_off_sets, irq, kthread, task, kvm, sysctl and sysfs" },
+                          "keep_off_sets, irq, net, kthread, task, kvm, sysctl and sysfs" },
                 { "[cpuset]\ncpus = 2\n", X ":1: cpuset: this section needs a name; write [cpuset NAME]" },
                 { "[tick one]\n", X ":1: tick one: this section takes no name; write [tick]" },
                 { "[cpuset rt-a]\ncpus = 2\n",
@@ -200,6 +201,21 @@ static const Case value_cases[] = {
                   ":3: keep_off_sets: kthread: there is no such key (did you mean \"kthreads\"?); "
                   "keys of "
                   "[keep_off_sets] are kthreads, except, workqueues, irqs, timers, watchdog and rcu" },
+        { "[net n]\nmatch = eth0\ncpus = housekeping\n",
+                X ":3: net n: cpus: \"housekeping\" is no CPU expression; write one, or housekeeping (did "
+                  "you mean \"housekeeping\"?)" },
+        { "[net n]\nmatch = eth0\nxps = 7-4\n",
+                X ":3: net n: xps: column 3: \"7-4\" ends before it begins; or write housekeeping, "
+                  "keep_off_sets or none" },
+        { "[net n]\nmatch = eth0\nrx = many\ntx = 70000\n",
+                X ":3: net n: rx: \"many\" is no count of channels; write a number, or auto for one for "
+                  "each CPU\n" X ":4: net n: tx: \"70000\" is no count of channels; write a number, or auto "
+                  "for one for each CPU" },
+        { "[net n]\nmatch = eth0\ncombined = 0\nrx = 0\n",
+                X ":3: net n: combined: the device would have no channel left; write 1 or more, or auto" },
+        { "[net n]\nrps = set:rt\n",
+                X ":1: net n: match: it is missing, and [net NAME] cannot be without it\n" X
+                  ":2: net n: rps: there is no set \"rt\" in this profile" },
         { "[kthread k]\nmatch = rcuc/*\npolicy = FIFO\npriority = 4\n",
                 X ":3: kthread k: policy: \"FIFO\" is not allowed; write other, batch, idle, fifo or "
                   "rr" },
@@ -398,6 +414,8 @@ static void test_fields(void **state) {
                 "[keep_off_sets]\nkthreads = no\nexcept = a/* b\nworkqueues = no\nirqs = no\n"
                 "timers = yes\nwatchdog = no\nrcu = no\n"
                 "[irq nic]\nmatch = eth0-*\ncpus = set:rt\n"
+                "[net n]\nmatch = eth* en*\ncpus = housekeeping\ncombined = auto\nrx = 2\nrps = none\n"
+                "xps = keep_off_sets\n"
                 "[kthread k]\nmatch = a b\npolicy = rr\npriority = 9\n"
                 "[task t]\nmatch = p\nunit = u.service\nset = rt\nthread = q\ncpus = set:rt\n"
                 "[sysctl]\nvm.a = 1\n[sysfs]\n/sys/x = 2\n";
@@ -449,6 +467,13 @@ static void test_fields(void **state) {
         assert_string_equal(p->irqs[0].name, "nic");
         assert_string_equal(p->irqs[0].match, "eth0-*");
         assert_string_equal(p->irqs[0].cpus, "set:rt");
+        assert_string_equal(p->nets[0].match, "eth* en*");
+        assert_string_equal(p->nets[0].cpus, "housekeeping");
+        assert_int_equal(p->nets[0].combined, NET_AUTO);
+        assert_int_equal(p->nets[0].rx, 2);
+        assert_int_equal(p->nets[0].tx, PROFILE_UNSET);
+        assert_string_equal(p->nets[0].rps, "none");
+        assert_string_equal(p->nets[0].xps, "keep_off_sets");
         assert_string_equal(p->kthreads[0].match, "a b");
         assert_string_equal(p->kthreads[0].policy, "rr");
         assert_int_equal(p->kthreads[0].priority, 9);
