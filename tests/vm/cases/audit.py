@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A second program reads /proc and /sys: it must list the same tasks and interrupts on isolated CPUs as status."""
 
+import contextlib
 import json
 import os
 import random
+import time
 
 import kernel
 from actors import mode, profile, service
-from case import case, full, run
+from case import case, full, run, wait_for
 
 PROFILE = "[profile]\ndescription = For the tests of the audit\n[cpuset rt]\ncpus = {cpus}\n"
 SLEEPERS = """
@@ -114,3 +116,37 @@ def the_table_is_80_columns_wide():
         for options in ((), ("-v",)):
             lines = run("rtisoctl", "status", *options, check=False).stdout.splitlines()
             yield f"status {' '.join(options)}", [line for line in lines if len(line) > 80 and "fix:" not in line], []
+
+
+THREADS = """
+import threading
+threading.stack_size(65536)
+for _ in range({n}):
+    threading.Thread(target=threading.Event().wait).start()
+"""
+
+
+def seconds(*argv):
+    begin = time.monotonic()
+    run(*argv, check=False)
+    return time.monotonic() - begin
+
+
+@case
+def as_fast_as_ps():
+    """With a whole mode in force and a program of the set among many others.  Of few threads the time between
+    status's two looks is most of it."""
+    processes, threads, look = (10, 1000, 0) if full() and len(kernel.online()) > 8 else (2, 500, 0.25)
+    isolated = {cpu for cpu in kernel.online() if cpu > 0}
+    with profile("audited", PROFILE.format(cpus=kernel.cpulist(isolated))), mode("audited"), \
+            contextlib.ExitStack() as stack:
+        for n in range(processes):
+            slice = "rtisol-rt.slice" if n == 0 else "system.slice"
+            pid = stack.enter_context(service(f"many{n}", "python3", "-c", THREADS.format(n=threads), Slice=slice))
+            wait_for("its threads", lambda: len(os.listdir(f"/proc/{pid}/task")) > threads, 120)
+        ps, status = [], []
+        for _ in range(3):
+            ps.append(seconds("ps", "-eLo", "pid,tid,psr,cls,rtprio,comm"))
+            status.append(seconds("rtisoctl", "status"))
+        print(f"# {len(list(kernel.tasks()))} threads, {len(kernel.online())} CPUs: ps {min(ps):.2f} s, status {min(status):.2f} s")
+        yield "status is not slower", min(status) <= min(ps) + look or (status, ps), True
