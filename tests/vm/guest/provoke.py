@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import glob
 import os
 import subprocess
 import threading
@@ -71,19 +72,40 @@ def stacked():
 
 
 @contextlib.contextmanager
-def new_kthread():
-    """A kernel thread that is started while no daemon looks; None where this kernel keeps it off by itself."""
-    switch = "/sys/class/net/eth0/threaded"
+def without_daemon():
+    """Nobody looks, and the mode stays in force."""
     run("systemctl", "stop", "rtisold.service")
-    run("ip", "link", "set", "eth0", "up")
-    kernel.write(switch, "1")
     try:
-        task = next(t for t in kernel.tasks() if t.comm.startswith("napi/eth0"))
-        yield task if task.affinity & {2, 3} else None
+        yield
     finally:
-        kernel.write(switch, "0")
-        run("ip", "link", "set", "eth0", "down")
         run("systemctl", "start", "rtisold.service")
+
+
+@contextlib.contextmanager
+def new_kthread():
+    """A kernel thread that is started while no daemon looks."""
+    switch = "/sys/class/net/eth0/threaded"
+    with without_daemon():
+        run("ip", "link", "set", "eth0", "up")
+        kernel.write(switch, "1")
+        try:
+            yield next(t for t in kernel.tasks() if t.comm.startswith("napi/eth0"))
+        finally:
+            kernel.write(switch, "0")
+            run("ip", "link", "set", "eth0", "down")
+
+
+def irq_of_random():
+    """The interrupt of the virtual source of random numbers."""
+    device = os.path.basename(glob.glob("/sys/bus/virtio/drivers/virtio_rng/virtio*")[0])
+    return kernel.irq_of(f"{device}-input")
+
+
+def random_bytes():
+    """It comes once for every few bytes."""
+    with open("/dev/hwrng", "rb", buffering=0) as f:
+        for _ in range(8):
+            f.read(64)
 
 
 @contextlib.contextmanager
