@@ -31,6 +31,11 @@ def case(function):
     return function
 
 
+def long_case(function):
+    """A case of the full run alone."""
+    return case(function) if full() else function
+
+
 class Tap:
     def __init__(self):
         self.count = 0
