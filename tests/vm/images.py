@@ -35,8 +35,10 @@ SOURCES = {
 }
 
 # Root file systems that hold more than others: {name: (suite, packages)}.  The
-# rival of the benchmark would be in the way of everything else.
-LARGER = {"bookworm-tuned": ("bookworm", ["tuned"])}
+# rival of the benchmark, and a boot loader, would be in the way of everything else.
+BENCHMARK = "bookworm-tuned"
+LARGER = {BENCHMARK: ("bookworm", ["tuned"]),
+          "bookworm-grub": ("bookworm", ["grub2-common"])}
 
 # What the guest runs, then what rtisold links to.
 PACKAGES = """
@@ -255,7 +257,7 @@ def main(argv):
     if argv == ["--list"]:
         print("\n".join(names()))
         return 0
-    for name in argv or [name for name in names() if name not in LARGER]:
+    for name in argv or [name for name in names() if name != BENCHMARK]:
         print(ensure(name))
     return 0
 

@@ -2,6 +2,7 @@
 """Who else is on the machine: services, pinned programs, admins, strace."""
 
 import contextlib
+import ctypes
 import glob
 import os
 import re
@@ -147,9 +148,10 @@ NOT_OURS = re.compile(r"/sys/fs/cgroup/(system\.slice|init\.scope|user\.slice)/[
 
 
 @contextlib.contextmanager
-def written(*pids):
+def written(*pids, init=True):
     """The kernel files that these processes and their children write to, and
-    the tasks that they re-pin.  PID 1 is watched too: it writes for others.
+    the tasks that they re-pin.  PID 1 is watched too: it writes for others, and
+    on its own account at a reload, which INIT leaves out and not its children.
     A log for each task, as a call is cut in two where tasks share one."""
     log = "/run/strace.log"
     for old in glob.glob(f"{log}.*"):
@@ -168,10 +170,24 @@ def written(*pids):
     finally:
         tracer.send_signal(signal.SIGINT)
         tracer.wait()
-    for line in "\n".join(map(kernel.read, sorted(glob.glob(f"{log}.*")))).splitlines():
+    logs = [path for path in sorted(glob.glob(f"{log}.*")) if init or path != f"{log}.1"]
+    for line in "\n".join(map(kernel.read, logs)).splitlines():
         match = WRITE_OPEN.search(line) or TASK_CALL.search(line)
         if match and not NOT_OURS.match(match[1]):
             found.append(match[1])
+
+
+@contextlib.contextmanager
+def touched(*paths):
+    """Those of some kernel files that anybody writes to, or that the kernel says has changed (inotify(7))."""
+    libc, found = ctypes.CDLL(None, use_errno=True), []
+    fd = libc.inotify_init1(os.O_NONBLOCK)
+    watches = {libc.inotify_add_watch(fd, path.encode(), 2): path for path in paths}
+    yield found
+    with contextlib.suppress(BlockingIOError):
+        events = os.read(fd, 65536)
+        found += {watches[int.from_bytes(events[n:n + 4], "little", signed=True)] for n in range(0, len(events), 16)}
+    os.close(fd)
 
 
 def daemon():
