@@ -119,8 +119,9 @@ bool profile_matches(const char *patterns, const char *name) {
         return false;
 }
 
+/* A value may begin with a semicolon where nothing is before it; behind white space it would be a comment. */
 static void print_line(FILE *f, const ProfileLine *line, bool sources) {
-        int width = fprintf(f, "%s = %s", line->key, line->value);
+        int width = fprintf(f, "%s =%s%s", line->key, line->value[0] == ';' ? "" : " ", line->value);
 
         if (sources)
                 fprintf(f, "%*s ; %s:%u", width < 39 ? 39 - width : 0, "", line->source.file,

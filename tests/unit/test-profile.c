@@ -28,7 +28,7 @@ static void test_form(void **state) {
                 { "; a\n# b\n  ; c\n\t# d\n\n[tick]\nskew_tick = on\n", "[tick]\nskew_tick = on\n" },
                 /* Comments follow white space and `;`; a `;` alone is a part of the value, and so is `#`. */
                 { "[profile]\ndescription = a;b # c ; d\n", "[profile]\ndescription = a;b # c\n" },
-                { "[profile]\ndescription =;a\n", "[profile]\ndescription = ;a\n" },
+                { "[profile]\ndescription =;a\n", "[profile]\ndescription =;a\n" },
                 { "[profile]\ndescription = a=b: c = d\n", "[profile]\ndescription = a=b: c = d\n" },
                 /* Continued values. */
                 { "[profile]\nrequire = partition ; one\n ; between\n# here\n\tirqs ; two\n        nohz\n",
