@@ -241,7 +241,7 @@ static void test_across_remote(void **state) {
 /* Channels that take queues away and bring others, with masks that the driver chooses anew each time: all places, as
  * there are few. */
 static void test_card(void **state) {
-        static const char *const ways[] = { "few", "many", "few", "green", "many", "green" };
+        static const char *const ways[] = { "few", "green", "many", "few", "many", "green" };
         _cleanup_fault_ Fault *fault = build("card", MACHINE_REMOTE);
         _cleanup_snapshot_ Snapshot *before = NULL;
         _cleanup_kfs_ Kfs *kfs = fault_kfs(fault);
