@@ -133,16 +133,12 @@ static int read_counts(NetContext *context, NetChannels *ret_found, NetChannels 
 }
 
 static int add_channels(NetContext *context, StepText *text) {
-        _cleanup_free_ char *wanted = NULL, *disturbs = NULL;
+        _cleanup_free_ char *wanted = NULL;
         int r = net_channels_format(&context->wanted, &wanted);
 
-        r = r
-                ?: util_asprintf(&disturbs, "the traffic of %s: its driver stops it for a moment",
-                           context->net->name);
         if (r < 0)
                 return r;
         text->wanted = wanted;
-        text->disturbs = disturbs;
         text->flags |= STEP_TRANSIENT;
         context->has_channels = true;
         return backend_add(context->input, context->plan, text);

@@ -239,9 +239,6 @@ static int switch_back(const SwitchContext *context, const Step *record) {
 
         if (record->mechanism != MECHANISM_RUNTIME || record->flags & STEP_ACTION)
                 return 0;
-        /* A queue that channels took away: they stay as they are, too. */
-        if (!live && record->phase == PHASE_QUEUES && context->flags & SWITCH_NO_DISTURB)
-                return switch_add_record(context->sw, record);
         /* The clock of a CPU that is away cannot be read (EBUSY), and comes back with what the mode gave it. */
         if (!live && world_error(context->world, record->object) == -EBUSY)
                 return switch_add_record(context->sw, record);
