@@ -6,7 +6,7 @@
  *   kt stack CPUS PRIORITY             two spinning tasks on the first CPU that may use all: prints, for each
  *                                      line it reads, on how many CPUs they made progress within 100 ms
  *   kt load CPUS SECONDS               five FIFO tasks that may use all of CPUS, woken and changed in priority
- *                                      from CPU 0
+ *                                      from CPU 0; prints how often
  *   kt deadline CPUS SECONDS           a SCHED_DEADLINE task
  *   kt clocks                          in ns, CLOCK_REALTIME - CLOCK_MONOTONIC and CLOCK_MONOTONIC - jiffies
  *   kt peek SYMBOL                     an int of the kernel
@@ -14,6 +14,7 @@
  *   kt itimer THREADS SECONDS          spin on CPU 3 beside so many threads, with ITIMER_PROF armed
  *   kt truth                           compare what the root domains say with what the run queues say
  *   kt watch FILE SECONDS              wait for a notification from a cgroup file
+ *   kt as PRIORITY COMMAND...          run the command, under FIFO unless the priority is 0
  *
  * Tasks that are started join the cpuset in $CG; those of `busy` only if they need to.
  */
@@ -86,7 +87,7 @@ static void join(void) {
         char path[200];
         int fd;
 
-        if (!cgroup)
+        if (!cgroup || !*cgroup)
                 return;
         snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
         fd = open(path, O_WRONLY);
@@ -146,10 +147,11 @@ static int stack(int priority) {
         for (int i = 0; i < 2; i++) {
                 pids[i] = fork();
                 if (pids[i] == 0) {
+                        /* The other one may spin there already: above it, or this would never run */
+                        fifo(0, priority + 1);
                         join();
-                        /* In this order: as SCHED_OTHER it would never run there */
-                        fifo(0, priority);
                         pin(0, cpus, 1);
+                        fifo(0, priority);
                         for (;;)
                                 progress[i]++;
                 }
@@ -187,7 +189,7 @@ static int load(double seconds) {
         int64_t end = now_ns(CLOCK_MONOTONIC) + (int64_t) (seconds * 1e9);
         int pipes[5][2], zero = 0;
         pid_t pids[5];
-        unsigned seed = 1;
+        unsigned seed = 1, wakeups = 0;
 
         pin(0, &zero, 1);
         for (int i = 0; i < 5; i++) {
@@ -212,6 +214,7 @@ static int load(double seconds) {
 
                 if (write(pipes[i][1], &c, 1) != 1)
                         die("write");
+                wakeups++;
                 fifo(pids[rand_r(&seed) % 5], 10 + rand_r(&seed) % 20);
                 sleep_ms(1);
         }
@@ -219,6 +222,7 @@ static int load(double seconds) {
                 kill(pids[i], SIGKILL);
         while (wait(NULL) > 0)
                 ;
+        printf("%u\n", wakeups);
         return 0;
 }
 
@@ -339,6 +343,25 @@ static uint64_t run_queue(int cpu) {
         return symbol("runqueues") + peek(symbol("__per_cpu_offset") + (uint64_t) cpu * 8, 8);
 }
 
+/* A kernel without the patch has neither field: its run queues are never isolated. */
+#ifdef RQ_RT_ISOLATED
+static int rq_isolated(uint64_t rq) {
+        return (int) peek(rq + RQ_RT_ISOLATED, 1);
+}
+
+static int rq_balanced(uint64_t rq) {
+        return (int) peek(rq + RQ_RT_BALANCED, 1);
+}
+#else
+static int rq_isolated(uint64_t rq) {
+        return 0;
+}
+
+static int rq_balanced(uint64_t rq) {
+        return (int) peek(rq + RQ_ONLINE, 4);
+}
+#endif
+
 static int expected_pri(int prio, int deadline_task) {
         if (deadline_task)
                 return 100; /* CPUPRI_HIGHER */
@@ -364,8 +387,8 @@ static int truth_once(char *text, size_t size) {
 
                 rq[cpu] = run_queue(cpu);
                 rd_of[cpu] = peek(rq[cpu] + RQ_RD, 8);
-                balanced = (int) peek(rq[cpu] + RQ_ONLINE, 4) && !peek(rq[cpu] + RQ_RT_ISOLATED, 1);
-                if (balanced != (int) peek(rq[cpu] + RQ_RT_BALANCED, 1))
+                balanced = (int) peek(rq[cpu] + RQ_ONLINE, 4) && !rq_isolated(rq[cpu]);
+                if (balanced != rq_balanced(rq[cpu]))
                         return complain(text, size, "rt_balanced of CPU", cpu, !balanced, balanced);
                 pri[cpu] = !balanced ? -1
                                      : expected_pri((int) peek(rq[cpu] + RQ_RT_CURR, 4),
@@ -471,11 +494,17 @@ int main(int argc, char **argv) {
         }
         if (strcmp(verb, "isolated") == 0 && argc == 3) {
                 core_open();
-                printf("%d\n", (int) peek(run_queue(atoi(argv[2])) + RQ_RT_ISOLATED, 1));
+                printf("%d\n", rq_isolated(run_queue(atoi(argv[2]))));
                 return 0;
         }
         if (strcmp(verb, "itimer") == 0 && argc == 4)
                 return itimer(atoi(argv[2]), atof(argv[3]));
+        if (strcmp(verb, "as") == 0 && argc >= 4) {
+                join();
+                fifo(0, atoi(argv[2]));
+                execvp(argv[3], argv + 3);
+                die(argv[3]);
+        }
         if (strcmp(verb, "truth") == 0)
                 return truth();
         if (strcmp(verb, "clocks") == 0)
