@@ -56,6 +56,16 @@ def the_kernel_agrees():
 
 
 @case
+def features_as_asked():
+    """One that every kernel has, and one that none has."""
+    found = kernel.features()["LB_MIN"]
+    rule = f"[sched_features]\nLB_MIN = {'off' if found else 'on'}\n-UNHEARD_OF = on\n"
+    with drop_in("low-jitter", rule), mode("low-jitter"):
+        yield "in the mode", kernel.features()["LB_MIN"], not found
+    yield "after it", kernel.features()["LB_MIN"], found
+
+
+@case
 def what_starts_later_stays_off():
     with mode("low-jitter"):
         with program("sh", "-c", "while :; do :; done") as pid:
