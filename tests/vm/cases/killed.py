@@ -1,14 +1,45 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """SIGKILL in the middle of a switch: the whole mode or nothing of it."""
 
+import contextlib
+
 import kernel
-from actors import daemon
+from actors import daemon, drop_in, program
 from case import case, full, rtisoctl, run
 from faults import fault, faulty_daemon, forget, objects_of, one_of_each, struck, wait_recovered
 from snapshot import diff, snapshot
 
 SETS = {1, 2, 3}
-POINTS = 15 if full() else 5
+POINTS = 25 if full() else 5
+
+# Steps of more kinds than low-jitter has on a machine like this.
+MORE = """
+[profile]
+pinned = adopt
+accept_starvation = yes
+[cpuset rt]
+rt_throttling = off
+[sched_features]
+LB_MIN = on
+[keep_off_sets]
+timers = yes
+[kthread soft]
+match = ksoftirqd/*
+policy = fifo
+priority = 2
+[sysfs]
+/sys/kernel/mm/transparent_hugepage/enabled = never
+"""
+
+
+@contextlib.contextmanager
+def more_kinds():
+    """In the long run."""
+    if not full():
+        yield
+        return
+    with drop_in("low-jitter", MORE), program("sleep", "100000", cpus={1, 3}):
+        yield
 
 
 def kill_at(moment, item, wanted):
@@ -38,8 +69,10 @@ def points(objects):
 
 @case
 def in_the_switch():
-    with faulty_daemon():
+    with faulty_daemon(), more_kinds():
         there, _ = objects_of("low-jitter")
+        if full():
+            yield "kinds of steps", len(points(there)) >= 15 or there, True
         before = snapshot()
         for moment, item in points(there):
             hit, mode = kill_at(moment, item, "low-jitter")
@@ -52,7 +85,7 @@ def in_the_switch():
 
 @case
 def on_the_way_back():
-    with faulty_daemon():
+    with faulty_daemon(), more_kinds():
         _, back = objects_of("low-jitter")
         before = snapshot()
         for moment, item in points(back)[:6 if full() else 2]:
