@@ -64,6 +64,19 @@ static int text_from_json(const json_t *json, char **ret) {
         return 0;
 }
 
+int json_take(json_t *first, json_t *second, json_t **ret) {
+        _cleanup_json_ json_t *once = first, *again = second;
+
+        if (!once && !again && errno != ENOMEM) {
+                *ret = NULL;
+                return 0;
+        }
+        if (!once || !again || !json_equal(once, again))
+                return -ENOMEM;
+        *ret = TAKE_PTR(once);
+        return 0;
+}
+
 int json_put_text(json_t *object, const char *key, const char *text) {
         if (!text)
                 return 0;

@@ -10,6 +10,11 @@
 
 #define _cleanup_json_ _cleanup_(json_decrefp)
 
+/* What a text says that jansson has read twice, after errno was set to 0.  Where jansson has no memory for a character
+ * it goes on without it, and says nothing: one reading is not enough to believe.  Takes both; *ret is NULL where the
+ * text is no JSON.  -ENOMEM. */
+int json_take(json_t *first, json_t *second, json_t **ret);
+
 /* Sets one text of an object; NULL leaves the key out. -ENOMEM. */
 int json_put_text(json_t *object, const char *key, const char *text);
 /* NULL where the key is not there.  -EPROTO where it is no text. */

@@ -126,13 +126,6 @@ static int line_format(const json_t *data, char **ret) {
                 ret, LINE_HEAD "%s}\n", (unsigned long long) checksum(text, strlen(text)), text);
 }
 
-/* jansson calls it a wrong token where there is no memory for one: a record that is whole would be taken for damaged. */
-static int parse(const char *text, size_t size, json_t **ret) {
-        errno = 0;
-        *ret = json_loadb(text, size, 0, NULL);
-        return !*ret && errno == ENOMEM ? -ENOMEM : 0;
-}
-
 /* *ret is NULL where the line is damaged. */
 static int line_parse(const char *line, size_t size, json_t **ret) {
         char head[LINE_HEAD_SIZE + 1];
@@ -146,7 +139,9 @@ static int line_parse(const char *line, size_t size, json_t **ret) {
                 head, sizeof(head), LINE_HEAD, (unsigned long long) checksum(line + LINE_HEAD_SIZE, length));
         if (memcmp(head, line, LINE_HEAD_SIZE) != 0)
                 return 0;
-        return parse(line + LINE_HEAD_SIZE, length, ret);
+        line += LINE_HEAD_SIZE;
+        errno = 0;
+        return json_take(json_loadb(line, length, 0, NULL), json_loadb(line, length, 0, NULL), ret);
 }
 
 /* Reading */

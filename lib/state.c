@@ -80,14 +80,19 @@ int state_read(const char *path, const char *boot_id, State *ret) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         _cleanup_json_ json_t *object = NULL;
         _cleanup_state_ State state = {};
+        json_t *first, *second;
         int r;
 
         if (fd < 0)
                 return -errno;
         errno = 0;
-        object = json_loadfd(fd, 0, NULL);
+        first = json_loadfd(fd, 0, NULL);
+        second = lseek(fd, 0, SEEK_SET) == 0 ? json_loadfd(fd, 0, NULL) : NULL;
+        r = json_take(first, second, &object);
+        if (r < 0)
+                return r;
         if (!object)
-                return errno == ENOMEM ? -ENOMEM : -EPROTO;
+                return -EPROTO;
         r = state_from_json(object, &state);
         if (r < 0)
                 return r;
