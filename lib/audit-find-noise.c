@@ -2,8 +2,8 @@
 #include "audit-findings.h"
 #include "noise.h"
 
-/* More of a kind in a second is worth a word.  Fewer come to any CPU now and then. */
-#define WORTH_PER_SECOND 50
+/* More of a kind in a second is worth a word.  Fewer come to any CPU now and then: a hundred calls just after a switch. */
+#define WORTH_PER_SECOND 500
 
 /* What the kernel counts for each CPU and a workload that only computes does not cause.  What comes with the tick
  * (TIMER, SCHED, RCU) and with waking tasks (RES) is not among it.  (Documentation/filesystems/proc.rst) */

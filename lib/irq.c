@@ -109,7 +109,9 @@ static int add_irq(IrqContext *context, const WorldIrq *irq, StepText *text) {
         text->now = now;
         text->phase = PHASE_IRQ;
         text->flags |= STEP_TOLERANT | STEP_TRANSIENT;
-        if (text->mechanism == MECHANISM_RUNTIME)
+        /* One without a handler fires nowhere, and the kernel may go on reading a move that the handler did not live to
+         * see: no reason to undo a switch. */
+        if (text->mechanism == MECHANISM_RUNTIME && *irq->name)
                 text->flags |= backend_required(context->input->profile, REQUIRE_IRQS);
         return backend_add(context->input, context->plan, text);
 }
