@@ -27,6 +27,10 @@ static void test_keep_off(void **state) {
                 { DEFAULT IRQ("9", "0-3", "", "") IRQ("100", "3", "3", "x"), GLAD,
                         "irq/default f -> 00000003\nirq/9/affinity 0-3 -> 0-1\nirq/100/affinity 3 -> "
                         "0-1\n" },
+                /* Without a handler: nothing to undo a switch for. */
+                { DEFAULT IRQ("25", "0-3", "1", "eth0") IRQ("26", "0-3", "3", ""), RT,
+                        "irq/default* f -> 00000003\nirq/25/affinity* 0-3 -> 0-1\nirq/26/affinity 0-3 -> "
+                        "0-1\n" },
                 /* The default mask: an admin's narrower one stays, in words as wide as the machine needs. */
                 { "proc/irq/default_smp_affinity=1\n", GLAD, "irq/default 1 -> 00000001\n" },
                 { "proc/irq/default_smp_affinity=c\n", GLAD, "irq/default c -> 00000003\n" },
