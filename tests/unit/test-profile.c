@@ -401,38 +401,9 @@ static void test_long(void **state) {
         }
 }
 
-static void test_fields(void **state) {
-        static const char text[] =
-                "[profile]\ndescription = D\nrequire = nohz net\npinned = adopt\n"
-                "accept_starvation = yes\n"
-                "[cpuset rt]\ncpus = 2-3\ncontrol_cpus = 2\npartition = none\nmems = local\n"
-                "nohz = full\nrt_push_pull = off\nrt_throttling = yes\nmax_cstate = C1\n"
-                "governor = performance\nsmt = refuse\n"
-                "[cpuset b]\ncpus = 4\n"
-                "[tick]\nskew_tick = off\n"
-                "[sched_features]\n-HRTICK = off\n"
-                "[keep_off_sets]\nkthreads = no\nexcept = a/* b\nworkqueues = no\nirqs = no\n"
-                "timers = yes\nwatchdog = no\nrcu = no\n"
-                "[irq nic]\nmatch = eth0-*\ncpus = set:rt\n"
-                "[net n]\nmatch = eth* en*\ncpus = housekeeping\ncombined = auto\nrx = 2\nrps = none\n"
-                "xps = keep_off_sets\n"
-                "[kthread k]\nmatch = a b\npolicy = rr\npriority = 9\n"
-                "[task t]\nmatch = p\nunit = u.service\nset = rt\nthread = q\ncpus = set:rt\n"
-                "[sysctl]\nvm.a = 1\n[sysfs]\n/sys/x = 2\n";
-        _cleanup_tree_ Tree *tree = tree_new();
-        _cleanup_profile_ Profile *p = NULL;
-        const ProfileSet *set;
+static void check_sets(const Profile *p) {
+        const ProfileSet *set = profile_set(p, "rt");
 
-        tree_put(tree, "etc/rtisold/profiles/x.ini", text);
-        assert_int_equal(profile_load(tree->kfs, "x", &p, NULL), 0);
-        assert_string_equal(p->name, "x");
-        assert_string_equal(p->file, X);
-        assert_string_equal(p->description, "D");
-        assert_int_equal(p->require, REQUIRE_NOHZ | REQUIRE_NET);
-        assert_int_equal(p->pinned, PINNED_ADOPT);
-        assert_true(p->accept_starvation);
-        assert_int_equal(p->n_sets, 2);
-        set = profile_set(p, "rt");
         assert_ptr_equal(set, p->sets);
         assert_string_equal(set->cpus, "2-3");
         assert_string_equal(set->control_cpus, "2");
@@ -453,17 +424,9 @@ static void test_fields(void **state) {
         assert_null(set->mems);
         assert_null(set->control_cpus);
         assert_null(profile_set(p, "c"));
-        assert_int_equal(p->skew_tick, 0);
-        assert_int_equal(p->n_features, 1);
-        assert_string_equal(p->features[0].key, "HRTICK");
-        assert_string_equal(p->features[0].value, "off");
-        assert_true(p->features[0].optional);
-        assert_int_equal(p->features[0].source.line, 22);
-        assert_false(
-                p->keep_kthreads || p->keep_workqueues || p->keep_irqs || p->keep_watchdog || p->keep_rcu);
-        assert_true(p->keep_timers);
-        assert_int_equal(util_strv_length(p->except), 2);
-        assert_string_equal(p->except[0], "a/*");
+}
+
+static void check_rules(const Profile *p) {
         assert_string_equal(p->irqs[0].name, "nic");
         assert_string_equal(p->irqs[0].match, "eth0-*");
         assert_string_equal(p->irqs[0].cpus, "set:rt");
@@ -482,6 +445,51 @@ static void test_fields(void **state) {
         assert_string_equal(p->tasks[0].set, "rt");
         assert_string_equal(p->tasks[0].thread, "q");
         assert_string_equal(p->tasks[0].cpus, "set:rt");
+}
+
+static void test_fields(void **state) {
+        static const char text[] =
+                "[profile]\ndescription = D\nrequire = nohz net\npinned = adopt\n"
+                "accept_starvation = yes\n"
+                "[cpuset rt]\ncpus = 2-3\ncontrol_cpus = 2\npartition = none\nmems = local\n"
+                "nohz = full\nrt_push_pull = off\nrt_throttling = yes\nmax_cstate = C1\n"
+                "governor = performance\nsmt = refuse\n"
+                "[cpuset b]\ncpus = 4\n"
+                "[tick]\nskew_tick = off\n"
+                "[sched_features]\n-HRTICK = off\n"
+                "[keep_off_sets]\nkthreads = no\nexcept = a/* b\nworkqueues = no\nirqs = no\n"
+                "timers = yes\nwatchdog = no\nrcu = no\n"
+                "[irq nic]\nmatch = eth0-*\ncpus = set:rt\n"
+                "[net n]\nmatch = eth* en*\ncpus = housekeeping\ncombined = auto\nrx = 2\nrps = none\n"
+                "xps = keep_off_sets\n"
+                "[kthread k]\nmatch = a b\npolicy = rr\npriority = 9\n"
+                "[task t]\nmatch = p\nunit = u.service\nset = rt\nthread = q\ncpus = set:rt\n"
+                "[sysctl]\nvm.a = 1\n[sysfs]\n/sys/x = 2\n";
+        _cleanup_tree_ Tree *tree = tree_new();
+        _cleanup_profile_ Profile *p = NULL;
+
+        tree_put(tree, "etc/rtisold/profiles/x.ini", text);
+        assert_int_equal(profile_load(tree->kfs, "x", &p, NULL), 0);
+        assert_string_equal(p->name, "x");
+        assert_string_equal(p->file, X);
+        assert_string_equal(p->description, "D");
+        assert_int_equal(p->require, REQUIRE_NOHZ | REQUIRE_NET);
+        assert_int_equal(p->pinned, PINNED_ADOPT);
+        assert_true(p->accept_starvation);
+        assert_int_equal(p->n_sets, 2);
+        check_sets(p);
+        assert_int_equal(p->skew_tick, 0);
+        assert_int_equal(p->n_features, 1);
+        assert_string_equal(p->features[0].key, "HRTICK");
+        assert_string_equal(p->features[0].value, "off");
+        assert_true(p->features[0].optional);
+        assert_int_equal(p->features[0].source.line, 22);
+        assert_false(
+                p->keep_kthreads || p->keep_workqueues || p->keep_irqs || p->keep_watchdog || p->keep_rcu);
+        assert_true(p->keep_timers);
+        assert_int_equal(util_strv_length(p->except), 2);
+        assert_string_equal(p->except[0], "a/*");
+        check_rules(p);
         assert_string_equal(p->sysctls[0].key, "vm.a");
         assert_false(p->sysctls[0].optional);
         assert_string_equal(p->sysfs[0].value, "2");
