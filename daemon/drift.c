@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "drift.h"
+#include "settle.h"
 
 #include <malloc.h>
 #include <sys/epoll.h>
@@ -171,13 +172,9 @@ static void discard_events(int fd) {
 
 static int on_partition(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Drift *drift = userdata;
-        int enabled;
 
         discard_events(fd);
-        if (sd_event_source_get_enabled(drift->timer, &enabled) > 0)
-                return 0;
-        (void) sd_event_source_set_time_relative(drift->timer, SETTLE_USEC);
-        (void) sd_event_source_set_enabled(drift->timer, SD_EVENT_ONESHOT);
+        settle_start(drift->timer, SETTLE_USEC);
         return 0;
 }
 
@@ -193,10 +190,7 @@ int drift_new(sd_event *event, Kfs *kfs, const Journal *journal, DriftChanged ch
                 .journal = journal,
                 .changed = changed,
                 .userdata = userdata };
-        r = sd_event_add_time_relative(
-                event, &drift->timer, CLOCK_MONOTONIC, SETTLE_USEC, 0, on_settled, drift);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(drift->timer, SD_EVENT_OFF);
+        r = settle_new(event, on_settled, drift, &drift->timer);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(drift);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "hotplug.h"
+#include "settle.h"
 
 #include <libudev.h>
 #include <sys/epoll.h>
@@ -37,15 +38,6 @@ static bool brings_interrupts(const char *action) {
                 streq(action, "move");
 }
 
-static void start_timer(Hotplug *hotplug) {
-        int enabled;
-
-        if (sd_event_source_get_enabled(hotplug->timer, &enabled) > 0)
-                return;
-        (void) sd_event_source_set_time_relative(hotplug->timer, SETTLE_USEC);
-        (void) sd_event_source_set_enabled(hotplug->timer, SD_EVENT_ONESHOT);
-}
-
 static void handle_device(Hotplug *hotplug, struct udev_device *device) {
         const char *subsystem = udev_device_get_subsystem(device), *action = udev_device_get_action(device);
 
@@ -57,7 +49,7 @@ static void handle_device(Hotplug *hotplug, struct udev_device *device) {
                 hotplug->cpus = true;
         } else if (!brings_interrupts(action))
                 return;
-        start_timer(hotplug);
+        settle_start(hotplug->timer, SETTLE_USEC);
 }
 
 static int on_uevent(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -111,10 +103,7 @@ int hotplug_new(sd_event *event, Kfs *kfs, HotplugHandler handler, void *userdat
                 r = sd_event_add_io(event, &hotplug->io, udev_monitor_get_fd(hotplug->monitor), EPOLLIN,
                         on_uevent, hotplug);
         if (r >= 0)
-                r = sd_event_add_time_relative(
-                        event, &hotplug->timer, CLOCK_MONOTONIC, SETTLE_USEC, 0, on_settled, hotplug);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(hotplug->timer, SD_EVENT_OFF);
+                r = settle_new(event, on_settled, hotplug, &hotplug->timer);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(hotplug);

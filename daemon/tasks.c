@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "tasks.h"
+#include "settle.h"
 
 #include "log.h"
 #include "place.h"
@@ -63,14 +64,9 @@ void tasks_comm(Tasks *tasks, int pid, const char *comm) {
 }
 
 void tasks_kthread(Tasks *tasks, int tid) {
-        int enabled;
-
         if (tasks->n_pending < PENDING_MAX)
                 tasks->pending[tasks->n_pending++] = tid;
-        if (sd_event_source_get_enabled(tasks->timer, &enabled) > 0)
-                return;
-        (void) sd_event_source_set_time_relative(tasks->timer, SETTLE_USEC);
-        (void) sd_event_source_set_enabled(tasks->timer, SD_EVENT_ONESHOT);
+        settle_start(tasks->timer, SETTLE_USEC);
 }
 
 /* Workers are made and unmade all the time, and their pool says where they run. */
@@ -145,10 +141,7 @@ int tasks_new(sd_event *event, Manager *manager, bool machine, Tasks **ret) {
         if (!tasks)
                 return -ENOMEM;
         *tasks = (Tasks){ .event = sd_event_ref(event), .manager = manager, .machine = machine };
-        r = sd_event_add_time_relative(
-                event, &tasks->timer, CLOCK_MONOTONIC, SETTLE_USEC, 0, on_settled, tasks);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(tasks->timer, SD_EVENT_OFF);
+        r = settle_new(event, on_settled, tasks, &tasks->timer);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(tasks);
