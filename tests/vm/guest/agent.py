@@ -8,8 +8,9 @@ One JSON object a line, binary data in base64.
     guest:  {"id": I, "out": DATA} and "err"  what it prints
             {"id": I, "exit": STATUS}         it has ended
 
-One command runs at a time.  It is killed when the host hangs up or asks for
-another one.
+One command runs at a time.  It is killed when the host asks for another one,
+or hangs up and stays away: the driver may tell that the last host has gone only
+after the next one's command has been read.
 """
 
 import base64
@@ -23,6 +24,7 @@ import time
 
 PORT = "org.rtisold.agent"
 CHUNK = 32768
+AWAY_SECONDS = 3
 
 
 def open_port():
@@ -43,6 +45,7 @@ class Agent:
         self.buffer = b""
         self.child = None
         self.id = None
+        self.away_since = None
 
     def send(self, **message):
         data = json.dumps({"id": self.id, **message}).encode() + b"\n"
@@ -132,16 +135,23 @@ class Agent:
         elif self.child and message["id"] == self.id:
             self.feed(base64.b64decode(message["in"]))
 
+    def nobody_there(self):
+        now = time.monotonic()
+        self.away_since = self.away_since or now
+        if now - self.away_since > AWAY_SECONDS:
+            self.kill()
+        time.sleep(0.1)
+
     def hear(self):
         try:
             data = os.read(self.port, CHUNK)
         except BlockingIOError:
+            self.away_since = None
             return
-        if not data:                # nobody at the other end
-            self.kill()
-            self.buffer = b""
-            time.sleep(0.2)
+        if not data:
+            self.nobody_there()
             return
+        self.away_since = None
         *lines, self.buffer = (self.buffer + data).split(b"\n")
         for line in lines:
             self.message(line)
