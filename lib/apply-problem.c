@@ -70,6 +70,11 @@ static const char *error_text(int error) {
         return strerrordesc_np(-error) ?: "no text";
 }
 
+#define NEEDS_ROOT                                                                                          \
+        "this needs root with the capabilities that the unit of the service keeps (systemctl cat "          \
+        "rtisold), and a "                                                                                  \
+        "kernel that is not locked down"
+
 /* What somebody can do about an errno; the first row that fits counts.  The prefix is that of the object, or
  * of its step's id. */
 static const struct {
@@ -112,19 +117,11 @@ static const struct {
                 "first" },
         { "/sys/fs/cgroup", -EBUSY, "the cgroup is in use; stop or move the tasks in it first" },
         { "/sys/fs/cgroup", -ENOSPC, "tasks in the cgroup would have no CPU or memory node left" },
-        { "/sys/fs/cgroup", -EBADMSG,
-                "take the overlap out of the cgroup that has it (systemctl revert), then switch again" },
-        { "/proc/sys/kernel/sched_rt_runtime_us", -EINVAL,
-                "it refuses to be lowered while a group's cpu.rt_runtime_us holds more; lower that first" },
-        { "/proc/sys/kernel/sched_rt_runtime_us", -EBUSY,
-                "it refuses to be lowered while deadline tasks hold more; end them first" },
         { "/sys/kernel/debug/sched/fair_server/", -EBUSY,
                 "the kernel refuses while the CPU is isolated; go green first, then to this mode" },
         { "/sys/kernel/debug/sched/ext_server/", -EBUSY,
                 "the kernel refuses while the CPU is isolated; go green first, then to this mode" },
-        { "/sys/kernel/debug/", -EPERM, "the kernel is locked down, see kernel_lockdown(7)" },
         { "/sys/kernel/debug/", -ENOENT, "mount debugfs at /sys/kernel/debug, if the kernel has it" },
-        { "cycle/", -EBUSY, "something holds the CPU; do without timers = yes" },
         { "journal", -ENOSPC, "make room in the file system of /run/rtisold" },
         { "journal", -ENOENT, "somebody removed its folder, make that again: mkdir -p /run/rtisold" },
         { "journal", -EROFS,
@@ -135,16 +132,51 @@ static const struct {
         { "", -EINVAL, "the kernel does not take this value; see what it offers and correct the profile" },
         { "", -EBUSY, "somebody else uses it; find out who and switch again" },
         { "", -ENOSPC, "the kernel has no room for it" },
-        { "", -EPERM, "this needs root, and a kernel that is not locked down" },
-        { "", -EACCES, "this needs root, and a kernel that is not locked down" },
+        { "", -EPERM, NEEDS_ROOT },
+        { "", -EACCES, NEEDS_ROOT },
         { "", -EROFS, "it is mounted read-only here; look at the sandbox of the service" },
         { "", -EIO, "the driver behind it failed; see the kernel's log" },
         { "", -EBADMSG, "another program may be setting it; find it and switch again" },
         { "", 0, "see the kernel's log, and rtisoctl doctor" },
 };
 
+/* What somebody can do about a partition that the kernel calls invalid, by words of its reason
+ * (kernel/cgroup/cpuset.c, perr_strings). */
+static const struct {
+        const char *words;
+        const char *advice;
+} partition_advices[] = {
+        { "not exclusive",
+                "take the overlap out of the cgroup that has it (systemctl revert), then switch again" },
+        { "not permitted",
+                "the kernel asks whoever writes it for CAP_SYS_ADMIN outside of any container; let the unit "
+                "of the "
+                "service keep it (systemctl cat rtisold)" },
+        { "hotplug", "none of its CPUs is online; bring one of them online, then switch again" },
+        { "housekeeping",
+                "isolcpus= or nohz_full= on the kernel command line is in the way; take it off there, or "
+                "leave more "
+                "housekeeping CPUs" },
+        { "remote partition underneath", "a control group below it is a partition; end that first" },
+        { "Parent",
+                "the control group above is no valid partition or has no CPU to give; look at its "
+                "cpuset.cpus.partition, then switch again" },
+        { "", "look at cpuset.cpus of this control group and of those beside it, then switch again" },
+};
+
+static const char *partition_advice(const char *reason) {
+        size_t i = 0;
+
+        while (!strstr(reason, partition_advices[i].words))
+                i++;
+        return partition_advices[i].advice;
+}
+
 static const char *error_advice(const ApplyProblem *problem) {
         size_t i = 0;
+
+        if (problem->reason)
+                return partition_advice(problem->reason);
 
         while (advices[i].error != 0 &&
                 (advices[i].error != problem->error ||

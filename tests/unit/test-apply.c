@@ -69,6 +69,38 @@ static void test_sentences(void **state) {
         }
 }
 
+/* What the kernel calls a partition that it does not take, and the advice. */
+static void test_partition_advice(void **state) {
+        static const struct {
+                const char *reason, *advice;
+        } table[] = {
+                { "Invalid cpu list in cpuset.cpus.exclusive", "of those beside it" },
+                { "Parent is an invalid partition root", "the control group above" },
+                { "Parent is not a partition root", "the control group above" },
+                { "Cpu list in cpuset.cpus not exclusive", "take the overlap out" },
+                { "Parent unable to distribute cpu downstream", "the control group above" },
+                { "No cpu available due to hotplug", "bring one of them online" },
+                { "cpuset.cpus and cpuset.cpus.exclusive are empty", "of those beside it" },
+                { "partition config conflicts with housekeeping setup", "isolcpus=" },
+                { "Enable partition not permitted", "CAP_SYS_ADMIN" },
+                { "Have remote partition underneath", "below it" },
+                { "a word of another kernel", "of those beside it" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                ApplyProblem problem = { .id = (char *) "cpuset/rt/partition",
+                        .object = (char *) "/sys/fs/cgroup/rtisol.slice/cpuset.cpus.partition",
+                        .wanted = (char *) "isolated",
+                        .live = (char *) "isolated invalid",
+                        .reason = (char *) table[i].reason,
+                        .error = -EBADMSG };
+                _cleanup_free_ char *sentence = NULL;
+
+                if (apply_problem_sentence(&problem, &sentence) < 0 || !strstr(sentence, table[i].advice))
+                        fail_msg("%s: %s", table[i].reason, sentence);
+        }
+}
+
 static void test_states(void **state) {
         static const char *const words[] = { "ok", "drifted", "boot", "unsupported", "refused" };
 
@@ -78,6 +110,7 @@ static void test_states(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_partition_advice),
                 cmocka_unit_test(test_sentences),
                 cmocka_unit_test(test_states),
         };
