@@ -53,7 +53,7 @@ static const struct OptionInfo {
         { OPTION_MODE, 0, "mode", "NAME", "enter this mode first", VALUE(mode) },
         { OPTION_SET, 0, "set", "SET", "run in this set, where the mode has several", VALUE(set) },
         { OPTION_INSTALL, 0, "install", NULL, "put it on the command line of the next boot" },
-        { OPTION_REMOVE, 0, "remove", NULL, "take back what --install, or accept, put there" },
+        { OPTION_REMOVE, 0, "remove", NULL, "take back what this verb put there" },
         { OPTION_METRICS, 0, "metrics", NULL,
                 "print OpenMetrics text, for node_exporter's textfile collector" },
         { OPTION_HOST, 'H', "host", "HOST", "run the verb there, over ssh; several: a line each",
