@@ -27,6 +27,8 @@ static bool leaves_tree(const char *object) {
 /* What the kernel takes once and never gives back before a reboot. (Documentation/admin-guide/sysctl/kernel.rst) */
 static const char *const one_way[] = {
         "/proc/sys/kernel/kexec_load_disabled",
+        "/proc/sys/kernel/kexec_load_limit_panic",
+        "/proc/sys/kernel/kexec_load_limit_reboot",
         "/proc/sys/kernel/modules_disabled",
         "/proc/sys/kernel/unprivileged_bpf_disabled",
         "/proc/sys/kernel/yama/ptrace_scope",

@@ -34,6 +34,8 @@ static const struct {
         { NULL, "eject", "it takes a device away" },
         { NULL, "enable", "it switches a device off" },
         { NULL, "flags", "it takes a network link down" },
+        { NULL, "force_ro", "it makes a disk read-only" },
+        { NULL, "kexec_crash_size", "memory that a crash kernel lost does not come back before a reboot" },
         { NULL, "new_id", "it changes a device's driver" },
         { NULL, "probe", "it makes devices" },
         { NULL, "release", "it takes hardware away" },

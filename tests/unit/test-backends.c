@@ -339,6 +339,8 @@ static void test_denied(void **state) {
                 "/sys/class/rfkill/rfkill0/soft",
                 "/sys/devices/system/cpu/cpu3/hotplug/target",
                 "/sys/kernel/reboot/mode",
+                "/sys/kernel/kexec_crash_size",
+                "/sys/block/mmcblk0/force_ro",
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -362,6 +364,8 @@ static void test_one_way(void **state) {
                 { "kernel.modules_disabled", "/proc/sys/kernel/modules_disabled" },
                 { "kernel/modules_disabled", "/proc/sys/kernel/modules_disabled" },
                 { "kernel.kexec_load_disabled", "/proc/sys/kernel/kexec_load_disabled" },
+                { "kernel.kexec_load_limit_panic", "/proc/sys/kernel/kexec_load_limit_panic" },
+                { "kernel/kexec_load_limit_reboot", "/proc/sys/kernel/kexec_load_limit_reboot" },
                 { "kernel.yama.ptrace_scope", "/proc/sys/kernel/yama/ptrace_scope" },
         };
 
