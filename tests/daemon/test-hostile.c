@@ -143,11 +143,18 @@ static void test_deaf(void **state) {
 typedef struct Storm {
         sd_bus *bus;
         unsigned sent, answered, errors;
+        uint64_t last; /* the request that was answered last */
 } Storm;
 
 static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         Storm *storm = userdata;
+        uint64_t request;
 
+        if (!storm)
+                return 1;
+        assert_true(sd_bus_message_get_reply_cookie(reply, &request) >= 0);
+        assert_true(request > storm->last);
+        storm->last = request;
         storm->answered++;
         storm->errors += sd_bus_message_is_method_error(reply, NULL) > 0;
         return 1;
@@ -179,7 +186,8 @@ static void storm_wait(Storm *storm) {
         assert_int_equal(storm->errors, 0);
 }
 
-/* Several clients and SIGHUPs at once: every request is answered, one after another, and the last one counts. */
+/* Several clients and SIGHUPs at once: every request is answered, each client's in the order it sent them, and the last
+ * one counts. */
 static void test_storm(void **state) {
         static const char *const modes[] = { "quick", "slow", "green" };
         _cleanup_machine_ Machine *machine = machine_new();
