@@ -12,26 +12,27 @@
 /* A switch of a big machine takes its time; a daemon that died is noticed at once all the same. */
 #define SET_MODE_TIMEOUT_USEC (30 * 60 * UINT64_C(1000000))
 
-/* 0 where somebody listens on the private socket. */
-static int probe_socket(void) {
+/* A descriptor where somebody listens on the private socket. */
+static int open_socket(void) {
         struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = RTISOL_PRIVATE_SOCKET };
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         if (fd < 0)
                 return -errno;
-        return connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ? -errno : 0;
+        return connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ? -errno : TAKE_FD(fd);
 }
 
 static int connect_private(sd_bus **ret) {
         _cleanup_client_ sd_bus *bus = NULL;
-        int r = probe_socket();
+        _cleanup_close_ int fd = open_socket();
+        int r = fd < 0 ? fd : sd_bus_new(&bus);
 
-        if (r == 0)
-                r = sd_bus_new(&bus);
         if (r >= 0)
-                r = sd_bus_set_address(bus, "unix:path=" RTISOL_PRIVATE_SOCKET);
-        if (r >= 0)
+                r = sd_bus_set_fd(bus, fd, fd);
+        if (r >= 0) {
+                TAKE_FD(fd); /* the connection owns it now */
                 r = sd_bus_start(bus);
+        }
         if (r < 0)
                 return r == -ECONNREFUSED ? -ENOENT : r;
         *ret = TAKE_PTR(bus);
@@ -88,7 +89,8 @@ int client_tell_no_daemon(int error) {
 
 bool client_daemon_runs(void) {
         _cleanup_client_ sd_bus *bus = NULL;
-        int r = probe_socket();
+        _cleanup_close_ int fd = open_socket();
+        int r = fd < 0 ? fd : 0;
 
         return r == 0 || ((r == -EACCES || r == -EPERM) && connect_system(&bus) == 0);
 }

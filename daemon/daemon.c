@@ -15,9 +15,8 @@
 #include "protocol.h"
 #include "tasks.h"
 
-/* Whoever is told of a step wakes up for it, which takes longer than most steps do: one in so many percent is told, and
- * what comes after a step that took so long. */
-#define PROGRESS_PERCENT 10
+/* Whoever is told of a step wakes up for it, which takes longer than most steps do: the first is told, and after so long
+ * the next. */
 #define PROGRESS_USEC UINT64_C(200000)
 
 struct Daemon {
@@ -30,8 +29,8 @@ struct Daemon {
         Balancer *balancer;
         Tasks *tasks;
         sd_event_source *signals[3];
-        unsigned told;      /* percent, of the step that was told last */
-        uint64_t told_usec; /* when that was; 0: none yet in this switch */
+        size_t done;        /* steps when the last one began, told or not */
+        uint64_t told_usec; /* when a step was told; 0: none yet in this switch */
 };
 
 static uint64_t now_usec(void) {
@@ -45,23 +44,24 @@ static void on_begin(void *userdata, const char *mode) {
         Daemon *daemon = userdata;
 
         daemon->told_usec = 0;
+        daemon->done = 0;
         notify_begin(mode);
 }
 
 /* An undo begins at nought again. */
-static bool progress_is_due(const Daemon *daemon, unsigned percent, uint64_t now) {
-        return daemon->told_usec == 0 || percent < daemon->told ||
-                percent - daemon->told >= PROGRESS_PERCENT || now - daemon->told_usec >= PROGRESS_USEC;
+static bool progress_is_due(const Daemon *daemon, size_t done, uint64_t now) {
+        return daemon->told_usec == 0 || done < daemon->done || now - daemon->told_usec >= PROGRESS_USEC;
 }
 
 static void on_progress(void *userdata, const char *step, size_t done, size_t total) {
         unsigned percent = total ? (unsigned) (done * 100 / total) : 100;
         Daemon *daemon = userdata;
         uint64_t now = now_usec();
+        bool due = progress_is_due(daemon, done, now);
 
-        if (!progress_is_due(daemon, percent, now))
+        daemon->done = done;
+        if (!due)
                 return;
-        daemon->told = percent;
         daemon->told_usec = now;
         notify_progress(step, done, total);
         if (daemon->bus)

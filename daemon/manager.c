@@ -101,6 +101,7 @@ int manager_switch(Manager *manager, const SwitchRequest *request, const char *w
                 manager_log_outcome(manager, request, from, why, &outcome);
         if (manager->hooks.end)
                 manager->hooks.end(manager->userdata, &outcome);
+        kfs_rest(manager->kfs);
         /* What planning took is given back: between switches the daemon should be small. */
         (void) malloc_trim(0);
         if (r < 0)
@@ -267,6 +268,7 @@ int manager_start(Manager *manager) {
                 log_plain(LOG_WARNING, "%s", journal_problem(manager->journal));
         manager_read_conf(manager);
         r = manager_recover(manager, unfinished);
+        kfs_rest(manager->kfs);
         if (r < 0)
                 return r;
         r = manager_find_lost(manager);

@@ -87,6 +87,12 @@ int kfs_provide(Kfs *kfs, const KfsProvider *provider, void *userdata) {
         return 0;
 }
 
+void kfs_rest(Kfs *kfs) {
+        for (size_t i = 0; i < kfs->n_providers; i++)
+                if (kfs->providers[i].provider->rest)
+                        kfs->providers[i].provider->rest(kfs->providers[i].userdata);
+}
+
 /* -EOPNOTSUPP where nobody provides the object, -EINVAL where it is none. */
 static int find_provided(Kfs *kfs, const char *object, const Provided **ret) {
         size_t n = strcspn(object, "/");

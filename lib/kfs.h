@@ -76,11 +76,14 @@ typedef struct KfsProvider {
         int (*read)(Kfs *kfs, void *userdata, const char *object, char **ret);
         int (*write)(Kfs *kfs, void *userdata, const char *object, const char *value);
         void (*free)(void *userdata);
+        void (*rest)(void *userdata); /* see kfs_rest(); may be NULL */
 } KfsProvider;
 
 /* The provider table must live as long as the context; userdata is freed with it.  Replaces an earlier one.
  */
 int kfs_provide(Kfs *kfs, const KfsProvider *provider, void *userdata);
+/* What providers keep open from one write for the next is closed: for who will not write again soon. */
+void kfs_rest(Kfs *kfs);
 
 /* Where tests make things fail.  Called before (`KFS_BEFORE_…`) and after each access; what it returns below
  * 0 takes the place of the access (before) or of its result (after).  It may also not return.  value is what

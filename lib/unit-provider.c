@@ -53,6 +53,13 @@ static int read_limit(Kfs *kfs, const Unit *unit, const char *file, char **ret) 
         return r == -ENOENT ? util_asprintf(ret, "%s", "") : r;
 }
 
+/* Who only looks keeps no connection. */
+static int read_partition(const Unit *unit, char **ret) {
+        _cleanup_systemd_link_ SystemdLink link = {};
+
+        return systemd_slice_get_partition(&link, unit->name, ret);
+}
+
 static int unit_read(Kfs *kfs, void *userdata, const char *object, char **ret) {
         _cleanup_free_ char *cpus = NULL, *mems = NULL;
         _cleanup_unit_ Unit unit = {};
@@ -61,7 +68,7 @@ static int unit_read(Kfs *kfs, void *userdata, const char *object, char **ret) {
         if (r < 0)
                 return r;
         if (unit.partition)
-                return has_systemd(kfs) ? systemd_slice_get_partition(unit.name, ret) : -ENOENT;
+                return has_systemd(kfs) ? read_partition(&unit, ret) : -ENOENT;
         if (!kfs_exists(kfs, unit.directory))
                 return util_asprintf(ret, "%s", "absent");
         r = read_limit(kfs, &unit, "cpuset.cpus", &cpus);
@@ -165,12 +172,12 @@ static int is_populated(Kfs *kfs, const Unit *unit) {
         return r < 0 ? r : strstr(events, "populated 1") != NULL;
 }
 
-static int systemd_set(Kfs *kfs, const Unit *unit, const char *cpus, const char *mems) {
+static int systemd_set(Kfs *kfs, SystemdLink *link, const Unit *unit, const char *cpus, const char *mems) {
         _cleanup_cpulist_ CpuList cpu_list = {}, mem_list = {};
         int r = cpulist_parse(cpus, &cpu_list, NULL);
 
         r = r ?: cpulist_parse(mems, &mem_list, NULL);
-        r = r ?: systemd_slice_set(unit->name, &cpu_list, &mem_list);
+        r = r ?: systemd_slice_set(link, unit->name, &cpu_list, &mem_list);
         /* An emptied AllowedCPUs= leaves the file as it was. */
         if (r >= 0 && !*mems)
                 r = write_file(kfs, unit->directory, "cpuset.mems", "");
@@ -180,18 +187,18 @@ static int systemd_set(Kfs *kfs, const Unit *unit, const char *cpus, const char 
 }
 
 /* Units without a process would be stopped, too: they keep the slice, without its limits. */
-static int systemd_remove(Kfs *kfs, const Unit *unit) {
-        int r = systemd_slice_is_needed(unit->name);
+static int systemd_remove(Kfs *kfs, SystemdLink *link, const Unit *unit) {
+        int r = systemd_slice_is_needed(link, unit->name);
 
         if (r <= 0)
-                return r < 0 && r != -ENOENT ? r : systemd_slice_stop(unit->name);
-        r = systemd_set(kfs, unit, "", "");
+                return r < 0 && r != -ENOENT ? r : systemd_slice_stop(link, unit->name);
+        r = systemd_set(kfs, link, unit, "", "");
         return r < 0 ? r : -EBUSY;
 }
 
 /* Stopping a slice kills what runs in it, so it is only done to an empty one.  A group that systemd does not
  * know of is removed by hand. */
-static int unit_remove(Kfs *kfs, const Unit *unit) {
+static int unit_remove(Kfs *kfs, SystemdLink *link, const Unit *unit) {
         int r;
 
         if (!kfs_exists(kfs, unit->directory))
@@ -201,7 +208,7 @@ static int unit_remove(Kfs *kfs, const Unit *unit) {
                 return -EBUSY;
         if (r < 0 && r != -ENOENT)
                 return r;
-        r = has_systemd(kfs) ? systemd_remove(kfs, unit) : 0;
+        r = has_systemd(kfs) ? systemd_remove(kfs, link, unit) : 0;
         if (r < 0 && r != -ENOENT)
                 return r;
         return kfs_exists(kfs, unit->directory) ? kfs_rmdir(kfs, unit->directory) : 0;
@@ -222,18 +229,20 @@ static int parse_value(const char *value, char **ret_cpus, char **ret_mems) {
 static int unit_write(Kfs *kfs, void *userdata, const char *object, const char *value) {
         _cleanup_free_ char *cpus = NULL, *mems = NULL;
         _cleanup_unit_ Unit unit = {};
+        SystemdLink *link = userdata;
         int r = unit_parse(object, &unit);
 
         if (r < 0)
                 return r;
         if (unit.partition)
-                return has_systemd(kfs) ? systemd_slice_set_partition(unit.name, value) : -ENOENT;
+                return has_systemd(kfs) ? systemd_slice_set_partition(link, unit.name, value) : -ENOENT;
         if (streq(value, "absent"))
-                return unit_remove(kfs, &unit);
+                return unit_remove(kfs, link, &unit);
         r = parse_value(value, &cpus, &mems);
         if (r < 0)
                 return r;
-        return has_systemd(kfs) ? systemd_set(kfs, &unit, cpus, mems) : direct_set(kfs, &unit, cpus, mems);
+        return has_systemd(kfs) ? systemd_set(kfs, link, &unit, cpus, mems)
+                                : direct_set(kfs, &unit, cpus, mems);
 }
 
 /* controller/cpuset */
@@ -257,7 +266,22 @@ static int controller_write(Kfs *kfs, void *userdata, const char *object, const 
                 kfs, CGROUP_ROOT "/cgroup.subtree_control", streq(value, "on") ? "+cpuset" : "-cpuset");
 }
 
-static const KfsProvider unit_provider = { .scheme = "unit", .read = unit_read, .write = unit_write };
+static void unit_rest(void *userdata) {
+        systemd_link_close(userdata);
+}
+
+static void unit_free(void *userdata) {
+        systemd_link_close(userdata);
+        free(userdata);
+}
+
+static const KfsProvider unit_provider = {
+        .scheme = "unit",
+        .read = unit_read,
+        .write = unit_write,
+        .free = unit_free,
+        .rest = unit_rest,
+};
 static const KfsProvider controller_provider = {
         .scheme = "controller",
         .read = controller_read,
@@ -265,7 +289,11 @@ static const KfsProvider controller_provider = {
 };
 
 int unit_provide(Kfs *kfs) {
-        int r = kfs_provide(kfs, &unit_provider, NULL);
+        _cleanup_free_ SystemdLink *link = calloc(1, sizeof(SystemdLink));
+        int r = link ? kfs_provide(kfs, &unit_provider, link) : -ENOMEM;
 
-        return r < 0 ? r : kfs_provide(kfs, &controller_provider, NULL);
+        if (r < 0)
+                return r;
+        link = NULL; /* the context owns it now */
+        return kfs_provide(kfs, &controller_provider, NULL);
 }

@@ -35,6 +35,25 @@ static int manager_open(sd_bus **ret) {
         return r < 0 ? sd_bus_open_system(ret) : 0;
 }
 
+void systemd_link_close(SystemdLink *link) {
+        link->bus = sd_bus_flush_close_unref(link->bus);
+}
+
+/* What was told since the last call is of no interest; the end of the connection is. */
+static int link_get(SystemdLink *link, sd_bus **ret) {
+        int r = 1;
+
+        while (link->bus && r > 0)
+                r = sd_bus_process(link->bus, NULL);
+        if (r < 0 || (link->bus && sd_bus_is_open(link->bus) <= 0))
+                systemd_link_close(link);
+        r = link->bus ? 0 : manager_open(&link->bus);
+        if (r < 0)
+                return r;
+        *ret = link->bus;
+        return 0;
+}
+
 /* The errno that systemd's error stands for. */
 static int error_to_errno(const sd_bus_error *error, int r) {
         static const struct {
@@ -133,7 +152,8 @@ static int manager_run_job(sd_bus *bus, sd_bus_message *call) {
 
         r = sd_bus_match_signal(
                 bus, &slot, NULL, SYSTEMD_PATH, SYSTEMD_MANAGER, "JobRemoved", job_removed, &job);
-        if (r >= 0)
+        /* On its own socket systemd tells everything unasked. */
+        if (r >= 0 && sd_bus_is_bus_client(bus) > 0)
                 r = sd_bus_call_method(
                         bus, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "Subscribe", NULL, NULL, "");
         if (r < 0)
@@ -274,9 +294,9 @@ static int slice_set_properties(sd_bus *bus, const char *unit, const CpuList *cp
 }
 
 /* A slice that has a unit file, or that is there already, cannot be made anew. */
-int systemd_slice_set(const char *unit, const CpuList *cpus, const CpuList *mems) {
-        _cleanup_bus_ sd_bus *bus = NULL;
-        int r = manager_open(&bus);
+int systemd_slice_set(SystemdLink *link, const char *unit, const CpuList *cpus, const CpuList *mems) {
+        sd_bus *bus;
+        int r = link_get(link, &bus);
 
         if (r < 0)
                 return r;
@@ -334,25 +354,25 @@ static int slice_is_needed(sd_bus *bus, const char *unit, unsigned depth) {
         return 0;
 }
 
-int systemd_slice_is_needed(const char *unit) {
-        _cleanup_bus_ sd_bus *bus = NULL;
-        int r = manager_open(&bus);
+int systemd_slice_is_needed(SystemdLink *link, const char *unit) {
+        sd_bus *bus;
+        int r = link_get(link, &bus);
 
         return r < 0 ? r : slice_is_needed(bus, unit, 0);
 }
 
-int systemd_slice_stop(const char *unit) {
-        _cleanup_bus_ sd_bus *bus = NULL;
-        int r = manager_open(&bus);
+int systemd_slice_stop(SystemdLink *link, const char *unit) {
+        sd_bus *bus;
+        int r = link_get(link, &bus);
 
         return r < 0 ? r : manager_call_unit(bus, "StopUnit", unit);
 }
 
-int systemd_slice_get_partition(const char *unit, char **ret) {
+int systemd_slice_get_partition(SystemdLink *link, const char *unit, char **ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_bus_ sd_bus *bus = NULL;
         _cleanup_free_ char *path = NULL, *partition = NULL;
-        int r = manager_open(&bus);
+        sd_bus *bus;
+        int r = link_get(link, &bus);
 
         if (r >= 0)
                 r = sd_bus_path_encode(SYSTEMD_PATH "/unit", unit, &path);
@@ -366,10 +386,10 @@ int systemd_slice_get_partition(const char *unit, char **ret) {
         return 0;
 }
 
-int systemd_slice_set_partition(const char *unit, const char *partition) {
+int systemd_slice_set_partition(SystemdLink *link, const char *unit, const char *partition) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_bus_ sd_bus *bus = NULL;
-        int r = manager_open(&bus);
+        sd_bus *bus;
+        int r = link_get(link, &bus);
 
         if (r < 0)
                 return r;

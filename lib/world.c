@@ -140,7 +140,8 @@ int world_read(World *world, const char *object) {
         if (found)
                 return 0;
         value.error = kfs_read(world->kfs, object, &value.live);
-        value.writable = kfs_is_writable(world->kfs, object);
+        /* What is no file can be written where it can be read, and was just read. */
+        value.writable = object[0] == '/' ? kfs_is_writable(world->kfs, object) : value.error >= 0;
         value.object = strdup(object);
         value.found = value.live ? strdup(value.live) : NULL;
         r = value.error == -ENOMEM || !value.object || (value.live && !value.found)

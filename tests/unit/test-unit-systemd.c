@@ -106,8 +106,6 @@ static int on_method(sd_bus_message *call, void *userdata, sd_bus_error *error) 
 
         if (fake->answers->method && streq(method, fake->answers->method))
                 return sd_bus_error_set(error, fake->answers->error, "so the test wants it");
-        if (streq(method, "Subscribe"))
-                return sd_bus_reply_method_return(call, "");
         (void) sd_bus_message_read(call, "s", &unit);
         note(fake, method);
         note(fake, " ");
@@ -136,7 +134,6 @@ static int get_partition(sd_bus *bus, const char *path, const char *interface, c
 
 static const sd_bus_vtable manager_table[] = {
         SD_BUS_VTABLE_START(0),
-        SD_BUS_METHOD("Subscribe", "", "", on_method, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("StartTransientUnit", "ssa(sv)a(sa(sv))", "o", on_method, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("StartUnit", "ss", "o", on_method, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("StopUnit", "ss", "o", on_method, SD_BUS_VTABLE_UNPRIVILEGED),
@@ -202,34 +199,34 @@ static void fake_end(Fake *fake) {
 
 /* What is asked of it */
 
-static int set_slice(char **ret) {
+static int set_slice(SystemdLink *link, char **ret) {
         _cleanup_cpulist_ CpuList cpus = {}, mems = {};
 
         assert_int_equal(cpulist_parse("1-3,8", &cpus, NULL), 0);
         assert_int_equal(cpulist_parse("0", &mems, NULL), 0);
-        return systemd_slice_set("rtisol-rt.slice", &cpus, &mems);
+        return systemd_slice_set(link, "rtisol-rt.slice", &cpus, &mems);
 }
 
-static int set_no_limits(char **ret) {
+static int set_no_limits(SystemdLink *link, char **ret) {
         const CpuList none = {};
 
-        return systemd_slice_set("rtisol-rt.slice", &none, &none);
+        return systemd_slice_set(link, "rtisol-rt.slice", &none, &none);
 }
 
-static int stop_slice(char **ret) {
-        return systemd_slice_stop("rtisol-rt.slice");
+static int stop_slice(SystemdLink *link, char **ret) {
+        return systemd_slice_stop(link, "rtisol-rt.slice");
 }
 
-static int start_scope(char **ret) {
+static int start_scope(SystemdLink *link, char **ret) {
         return systemd_scope_start("run.scope", "rtisol-rt.slice", "sleep 1", 4711);
 }
 
-static int read_partition(char **ret) {
-        return systemd_slice_get_partition("rtisol-rt.slice", ret);
+static int read_partition(SystemdLink *link, char **ret) {
+        return systemd_slice_get_partition(link, "rtisol-rt.slice", ret);
 }
 
-static int set_partition(char **ret) {
-        return systemd_slice_set_partition("rtisol-rt.slice", "isolated");
+static int set_partition(SystemdLink *link, char **ret) {
+        return systemd_slice_set_partition(link, "rtisol-rt.slice", "isolated");
 }
 
 #define NEW "StartTransientUnit rtisol-rt.slice fail AllowedCPUs=2:01 AllowedMemoryNodes=1:01\n"
@@ -242,7 +239,7 @@ static int set_partition(char **ret) {
 #define STOP "StopUnit rtisol-rt.slice fail\n"
 
 static const struct {
-        int (*ask)(char **ret);
+        int (*ask)(SystemdLink *link, char **ret);
         Answers answers;
         int error;
         const char *said;
@@ -251,7 +248,6 @@ static const struct {
         { set_slice, { "StartTransientUnit", ERROR "UnitExists" }, 0, CHANGED },
         { set_slice, { "StartTransientUnit", ERROR "UnitMasked" }, -ERFKILL, "" },
         { set_slice, { "StartTransientUnit", SD_BUS_ERROR_ACCESS_DENIED }, -EACCES, "" },
-        { set_slice, { "Subscribe", SD_BUS_ERROR_ACCESS_DENIED }, -EACCES, "" },
         { set_slice, { NULL, NULL, "canceled" }, -ECANCELED, NEW },
         { set_slice, { NULL, NULL, "timeout" }, -ETIMEDOUT, NEW },
         { set_slice, { NULL, NULL, "dependency" }, -ENOLINK, NEW },
@@ -277,11 +273,12 @@ static void test_rows(void **state) {
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 _cleanup_tree_ Tree *tree = tree_new();
                 _cleanup_free_ char *said = NULL, *answer = NULL;
+                _cleanup_systemd_link_ SystemdLink link = {};
                 Fake fake = {};
                 int r;
 
                 fake_start(&fake, tree, &rows[i].answers);
-                r = rows[i].ask(&answer);
+                r = rows[i].ask(&link, &answer);
                 fake_end(&fake);
                 if (kfs_read_raw(tree->kfs, "/said", &said, NULL) < 0)
                         said = NULL;
@@ -291,17 +288,46 @@ static void test_rows(void **state) {
         }
 }
 
+/* One connection for all that a switch asks; another one where systemd has closed it. */
+static void test_link(void **state) {
+        _cleanup_tree_ Tree *tree = tree_new();
+        _cleanup_systemd_link_ SystemdLink link = {};
+        _cleanup_free_ char *said = NULL;
+        static const Answers answers = {};
+
+        for (unsigned i = 0; i < 2; i++) {
+                struct sd_bus *first;
+                Fake fake = {};
+
+                fake_start(&fake, tree, &answers);
+                assert_true(set_slice(&link, NULL) >= 0);
+                first = link.bus;
+                assert_non_null(first);
+                assert_true(stop_slice(&link, NULL) >= 0);
+                assert_ptr_equal(link.bus, first);
+                fake_end(&fake);
+        }
+        assert_int_equal(kfs_read_raw(tree->kfs, "/said", &said, NULL), 0);
+        assert_string_equal(said, NEW STOP NEW STOP);
+        systemd_link_close(&link);
+        assert_null(link.bus);
+}
+
 /* Neither systemd nor a bus. */
 static void test_nobody(void **state) {
         address = (char *) "unix:path=/nonexistent/systemd";
         assert_int_equal(setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1), 0);
-        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-                assert_int_equal(rows[i].ask(NULL), -ENOENT);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_systemd_link_ SystemdLink link = {};
+
+                assert_int_equal(rows[i].ask(&link, NULL), -ENOENT);
+        }
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_rows),
+                cmocka_unit_test(test_link),
                 cmocka_unit_test(test_nobody),
         };
 
