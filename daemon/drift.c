@@ -137,6 +137,7 @@ static int drift_look(Drift *drift) {
         report_done(&drift->report);
         drift->report = report;
         drift->looked = now_usec();
+        kfs_rest(drift->kfs);
         /* What looking took is given back: at rest the daemon should be small. */
         (void) malloc_trim(0);
         return differ;

@@ -268,10 +268,10 @@ int manager_start(Manager *manager) {
                 log_plain(LOG_WARNING, "%s", journal_problem(manager->journal));
         manager_read_conf(manager);
         r = manager_recover(manager, unfinished);
-        kfs_rest(manager->kfs);
         if (r < 0)
                 return r;
         r = manager_find_lost(manager);
+        kfs_rest(manager->kfs);
         if (r < 0)
                 return r;
         if (!manager_is_idle(manager) && !manager->lost)

@@ -95,10 +95,14 @@ static int cpuset_probe(Kfs *kfs, Mechanisms *mechanisms) {
                 "");
 }
 
+/* Does systemd know partitions?  Any slice tells. */
+#define KNOWS_PARTITIONS "unit/-.slice/partition"
+
 static int audit_slice(World *world, const char *unit, const char *path) {
         int r = world_readf(world, "unit/%s", unit);
 
-        r = r ?: world_readf(world, "unit/%s/partition", unit);
+        if (r == 0 && world_live(world, KNOWS_PARTITIONS))
+                r = world_readf(world, "unit/%s/partition", unit);
         r = r ?: world_readf(world, "/sys/fs/cgroup%s/cpuset.cpus.partition", path);
         return r ?: world_readf(world, "/sys/fs/cgroup%s/cpuset.cpus.exclusive", path);
 }
@@ -121,13 +125,12 @@ static int cpuset_audit(Kfs *kfs, const Profile *profile, World *world) {
                 if (profile->sets[i].partition == PARTITION_NONE)
                         continue;
                 partition = true;
-                r = audit_set(world, profile->sets[i].name);
+                r = world_read(world, KNOWS_PARTITIONS);
+                r = r ?: audit_set(world, profile->sets[i].name);
         }
         if (r < 0 || !partition)
                 return r;
         r = world_read(world, CPUSET_CONTROLLER);
-        /* Does systemd know partitions?  Any slice tells. */
-        r = r ?: world_read(world, "unit/-.slice/partition");
         return r ?: audit_slice(world, CPUSET_PARENT_UNIT, CPUSET_PARENT_PATH);
 }
 

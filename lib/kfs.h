@@ -82,7 +82,7 @@ typedef struct KfsProvider {
 /* The provider table must live as long as the context; userdata is freed with it.  Replaces an earlier one.
  */
 int kfs_provide(Kfs *kfs, const KfsProvider *provider, void *userdata);
-/* What providers keep open from one write for the next is closed: for who will not write again soon. */
+/* What providers keep open from one access for the next is closed: for who will have none for a while. */
 void kfs_rest(Kfs *kfs);
 
 /* Where tests make things fail.  Called before (`KFS_BEFORE_…`) and after each access; what it returns below

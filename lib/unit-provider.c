@@ -53,13 +53,6 @@ static int read_limit(Kfs *kfs, const Unit *unit, const char *file, char **ret) 
         return r == -ENOENT ? util_asprintf(ret, "%s", "") : r;
 }
 
-/* Who only looks keeps no connection. */
-static int read_partition(const Unit *unit, char **ret) {
-        _cleanup_systemd_link_ SystemdLink link = {};
-
-        return systemd_slice_get_partition(&link, unit->name, ret);
-}
-
 static int unit_read(Kfs *kfs, void *userdata, const char *object, char **ret) {
         _cleanup_free_ char *cpus = NULL, *mems = NULL;
         _cleanup_unit_ Unit unit = {};
@@ -68,7 +61,7 @@ static int unit_read(Kfs *kfs, void *userdata, const char *object, char **ret) {
         if (r < 0)
                 return r;
         if (unit.partition)
-                return has_systemd(kfs) ? read_partition(&unit, ret) : -ENOENT;
+                return has_systemd(kfs) ? systemd_slice_get_partition(userdata, unit.name, ret) : -ENOENT;
         if (!kfs_exists(kfs, unit.directory))
                 return util_asprintf(ret, "%s", "absent");
         r = read_limit(kfs, &unit, "cpuset.cpus", &cpus);

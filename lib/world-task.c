@@ -115,47 +115,74 @@ static int read_affinity(World *world, WorldTask *task) {
         return cpulist_copy(&task->live, &task->found);
 }
 
-static int add_thread(World *world, int pid, const char *tid, const char *cgroup) {
-        _cleanup_free_ char *stat = NULL;
-        WorldTask *task;
-        int r = kfs_readf(world->kfs, &stat, "/proc/%d/task/%s/stat", pid, tid);
+/* Takes the task. */
+static int add_task(World *world, WorldTask *task, int pid, const char *cgroup) {
+        WorldTask *added;
 
-        if (r < 0)
-                return ignore_gone(r);
-        r = GROW(world->tasks, world->n_tasks);
-        if (r < 0)
-                return r;
-        task = &world->tasks[world->n_tasks];
-        r = world_parse_stat(stat, task);
-        if (r < 0)
-                return ignore_gone(r);
-        world->n_tasks++;
         task->pid = pid;
         task->cgroup = strdup(cgroup);
-        return task->cgroup ? read_affinity(world, task) : -ENOMEM;
+        if (!task->cgroup || GROW(world->tasks, world->n_tasks) < 0) {
+                free(task->comm);
+                free(task->cgroup);
+                return -ENOMEM;
+        }
+        added = &world->tasks[world->n_tasks++];
+        *added = *task;
+        return read_affinity(world, added);
 }
 
-/* The cgroup is read once a process: threads of one process are apart in threaded groups only. */
-static int add_process(World *world, const char *name) {
+/* -ENODATA where it has gone. */
+static int read_thread(World *world, unsigned pid, const char *tid, WorldTask *ret) {
+        _cleanup_free_ char *stat = NULL;
+        int r = kfs_readf(world->kfs, &stat, "/proc/%u/task/%s/stat", pid, tid);
+
+        r = r < 0 ? r : world_parse_stat(stat, ret);
+        return r < 0 && r != -ENOMEM ? -ENODATA : r;
+}
+
+/* Takes the leader, which was read already. */
+static int add_threads(World *world, unsigned pid, WorldTask *leader, const char *cgroup) {
         _cleanup_strv_ char **threads = NULL;
-        _cleanup_free_ char *text = NULL, *cgroup = NULL, *directory = NULL;
+        _cleanup_free_ char *directory = NULL;
+        int r = util_asprintf(&directory, "/proc/%u/task", pid);
+
+        r = r ?: kfs_list(world->kfs, directory, &threads);
+        if (r < 0)
+                return ignore_gone(r);
+        STRV_FOREACH (tid, threads) {
+                WorldTask task = {};
+
+                if (leader->comm && strtol(*tid, NULL, 10) == leader->tid) {
+                        task = *leader;
+                        leader->comm = NULL;
+                } else
+                        r = read_thread(world, pid, *tid, &task);
+                r = r < 0 ? ignore_gone(r) : add_task(world, &task, (int) pid, cgroup);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* A kernel thread is a process of one thread, which saves a look at what others it has.  The cgroup is read once a
+ * process: threads of one process are apart in threaded groups only. */
+static int add_process(World *world, const char *name) {
+        _cleanup_free_ char *text = NULL, *cgroup = NULL;
+        WorldTask leader = {};
         unsigned pid;
         int r;
 
         if (util_parse_unsigned(name, &pid) < 0)
                 return 0;
-        r = util_asprintf(&directory, "/proc/%u/task", pid);
-        if (r < 0)
-                return r;
-        r = kfs_list(world->kfs, directory, &threads);
-        if (r < 0)
-                return ignore_gone(r);
         r = kfs_readf(world->kfs, &text, "/proc/%u/cgroup", pid);
         if (ignore_gone(r) < 0)
                 return r;
         r = world_parse_cgroup(text ?: "", &cgroup);
-        STRV_FOREACH (tid, threads)
-                r = r < 0 ? r : add_thread(world, (int) pid, *tid, cgroup);
+        r = r ?: read_thread(world, pid, name, &leader);
+        if (r >= 0 && leader.kernel)
+                return add_task(world, &leader, (int) pid, cgroup);
+        r = ignore_gone(r) < 0 ? r : add_threads(world, pid, &leader, cgroup);
+        free(leader.comm);
         return r;
 }
 
