@@ -25,6 +25,7 @@ import time
 PORT = "org.rtisold.agent"
 CHUNK = 32768
 AWAY_SECONDS = 3
+DISPLACED = "/run/displaced-command"
 
 
 def open_port():
@@ -57,7 +58,16 @@ class Agent:
             except OSError:         # the host has hung up
                 return
 
+    def keep_what_ran(self):
+        """For whoever asks why a command did not end, before the next one takes its place."""
+        with open(DISPLACED, "w") as f:
+            if self.child:
+                subprocess.run(["ps", "-eo", "pid,ppid,stat,wchan:20,args"], stdout=f, check=False)
+            else:
+                print("no command ran", file=f)
+
     def start(self, message):
+        self.keep_what_ran()
         self.kill()
         self.id = message["id"]
         try:
