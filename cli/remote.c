@@ -16,7 +16,7 @@ int remote_quote(const char *word, char **ret) {
                 else
                         *end++ = *word;
         }
-        end = stpcpy(end, "'");
+        memcpy(end, "'", sizeof("'"));
         *ret = quoted;
         return 0;
 }

@@ -31,7 +31,7 @@ CpuList cpulist_take(CpuList *list) {
 static int cpulist_widen(CpuList *list, size_t n_words) {
         uint64_t *words;
 
-        if (n_words <= list->n_words)
+        if (list->words && n_words <= list->n_words)
                 return 0;
         words = reallocarray(list->words, n_words, sizeof(uint64_t));
         if (!words)

@@ -123,7 +123,7 @@ int cpuset_make_up(const World *world, const Steps *in_force, Steps *ret) {
                 MadeUp made = { in_force, ret, slice_of(cgroup->path), depth_of(cgroup->path) };
                 int r;
 
-                if (!made.unit || made.depth > 2)
+                if (!made.unit || made.depth < 0 || made.depth > 2)
                         continue;
                 r = make_up_group(&made, cgroup);
                 if (r < 0)

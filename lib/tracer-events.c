@@ -221,8 +221,9 @@ static void read_string(
                            length = (unsigned long long) field->size;
 
         if (field->flags & TEP_FIELD_IS_DYNAMIC) {
-                unsigned long long where = read_number(field, record);
+                unsigned long long where = 0;
 
+                (void) tep_read_number_field(field, record->data, &where);
                 offset = where & 0xffff;
                 length = where >> 16 & 0xffff;
                 if (field->flags & TEP_FIELD_IS_RELATIVE)
@@ -267,6 +268,8 @@ static const char *read_name(Events *events, const TracedEvent *event, struct te
         switch (event->spec.source) {
         case NAME_FIXED: return event->spec.name;
         case NAME_STRING:
+                if (!event->name)
+                        return NULL;
                 read_string(event->name, record, text, sizeof(text));
                 return keep_text(events, text);
         case NAME_FUNCTION: return ksyms_name(events->ksyms, number);

@@ -221,7 +221,7 @@ static int put_head(Picture *picture) {
         r = r ?: put_line(picture, "#000", title);
         r = r ?: put_line(picture, "#555", where);
         r = r ?: put_line(picture, "#555", how);
-        for (size_t i = 0; i < picture->n && r == 0; i++) {
+        for (size_t i = 0; i < picture->n && i < ARRAY_SIZE(colours) && r == 0; i++) {
                 _cleanup_free_ char *line = NULL;
 
                 r = util_asprintf(&line, "mode %s, %.1f s%s", record_get(picture->records[i], "mode"),
