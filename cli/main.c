@@ -207,7 +207,7 @@ int main(int argc, char **argv) {
         Cli cli = { .colour = wants_colour() };
         int r;
 
-        (void) setlocale(LC_ALL, "");
+        (void) setlocale(LC_CTYPE, "");
         r = run_main(argc, argv, &cli);
         util_strv_free(cli.hosts);
         return r;

@@ -17,7 +17,7 @@
 
 /* Whoever is told of a step wakes up for it, which takes longer than most steps do: the first is told, and after so long
  * the next. */
-#define PROGRESS_USEC UINT64_C(200000)
+#define PROGRESS_USEC UINT64_C(500000)
 
 struct Daemon {
         sd_event *event;

@@ -365,20 +365,6 @@ int journal_open(const char *directory, const char *boot_id, Journal **ret) {
 
 /* Writing */
 
-static int write_all(int fd, const char *text, size_t size) {
-        while (size > 0) {
-                ssize_t n = write(fd, text, size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                text += n;
-                size -= (size_t) n;
-        }
-        return 0;
-}
-
 /* What is to be in force, in the words of the file. */
 typedef struct InForce {
         const char *mode, *by, *profile_sha256;
@@ -414,7 +400,7 @@ static int write_new(Journal *journal, const char *text) {
         fd = openat(journal->directory, NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -errno;
-        r = write_all(fd, text, strlen(text));
+        r = util_write_all(fd, text, strlen(text));
         return r ?: at(journal, "after write");
 }
 
@@ -450,7 +436,7 @@ static int append(Journal *journal, const json_t *data, off_t *ret_start) {
         fd = openat(journal->directory, FILE_NAME, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return -errno;
-        r = write_all(fd, line, strlen(line));
+        r = util_write_all(fd, line, strlen(line));
         r = r ?: at(journal, "after append");
         if (r < 0 && ftruncate(fd, st.st_size) < 0)
                 return -errno;

@@ -31,18 +31,19 @@ static json_t *state_to_json(const Journal *journal, const char *boot_id) {
         return TAKE_PTR(object);
 }
 
+/* In one piece: jansson itself would make a system call of every bracket. */
 static int write_file(const char *path, const json_t *object) {
         _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+        _cleanup_free_ char *text = json_dumps(object, JSON_COMPACT);
 
         if (fd < 0)
                 return -errno;
+        if (!text)
+                return -ENOMEM;
         /* Whatever the umask of the daemon: everybody may know what is in force. */
         if (fchmod(fd, 0644) < 0)
                 return -errno;
-        errno = 0;
-        if (json_dumpfd(object, fd, JSON_COMPACT) < 0)
-                return errno ? -errno : -EIO;
-        return 0;
+        return util_write_all(fd, text, strlen(text));
 }
 
 int state_write(const char *path, const Journal *journal, const char *boot_id) {

@@ -43,6 +43,20 @@ int util_copy(const char *text, char **ret) {
         return 0;
 }
 
+int util_write_all(int fd, const char *text, size_t size) {
+        while (size > 0) {
+                ssize_t n = write(fd, text, size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                text += n;
+                size -= (size_t) n;
+        }
+        return 0;
+}
+
 int util_parse_u64(const char *text, uint64_t *ret) {
         uint64_t value = 0;
 

@@ -71,6 +71,9 @@ int util_vasprintf(char **ret, const char *format, va_list ap) _printf_(2, 0);
 /* strdup() likewise; NULL is copied to nothing: *ret is left alone. */
 int util_copy(const char *text, char **ret);
 
+/* Writes all of it, however the kernel cuts it; negative errno. */
+int util_write_all(int fd, const char *text, size_t size);
+
 /* A whole unsigned decimal number of ASCII digits, nothing before or behind: 0, -EINVAL or -ERANGE. */
 int util_parse_unsigned(const char *text, unsigned *ret);
 int util_parse_u64(const char *text, uint64_t *ret);
