@@ -2,12 +2,10 @@
 /*
  * Compiled by kernel/build inside of the kernel that is tested, behind the
  * includes of kernel/sched/build_policy.c: where the tests find what they
- * read from the memory of the running kernel.
+ * read from the memory of the running kernel.  kernel/build says in HAVE_ what
+ * the patches that are applied have brought.
  */
 #include <linux/kbuild.h>
-#ifdef CONFIG_RUNTIME_ISOLATION
-#include <linux/sched/isolation.h>
-#endif
 
 int main(void);
 
@@ -22,9 +20,13 @@ int main(void)
 	OFFSET(RQ_RT_CURR, rq, rt.highest_prio.curr);
 	OFFSET(RQ_DL_CURR, rq, dl.earliest_dl.curr);
 #ifdef CONFIG_RUNTIME_ISOLATION
+#ifdef HAVE_rt_isolated
 	OFFSET(RQ_RT_ISOLATED, rq, rt_isolated);
 	OFFSET(RQ_RT_BALANCED, rq, rt_balanced);
+#endif
+#ifdef HAVE_rt_push_pull
 	OFFSET(RQ_RT_PUSH_PULL, rq, rt_push_pull);
+#endif
 #endif
 	OFFSET(RD_RTO_COUNT, root_domain, rto_count);
 	OFFSET(RD_RTO_MASK, root_domain, rto_mask);
