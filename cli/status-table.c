@@ -422,6 +422,8 @@ static void print_finding(const Output *out, const json_t *finding, size_t n, co
         putchar('\n');
         print_wrapped(why);
         print_fix(finding);
+        if (n > 1 && !json_is_null(json_object_get(finding, "command")))
+                printf("%*sand so on: -v tells the commands of the others\n", INDENT, "");
 }
 
 /* How many of its kind are shown before this one. */
