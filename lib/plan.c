@@ -82,14 +82,17 @@ int plan_audit(Kfs *kfs, const Profile *profile, const Steps *in_force, World **
 static int step_keep_before(Step *step, const Steps *in_force) {
         const Step *record = steps_find(in_force, step->object);
         char *before = NULL;
+        int r;
 
         if (!record || record->mechanism != MECHANISM_RUNTIME)
                 return 0;
-        if (record->before) {
-                before = strdup(record->before);
-                if (!before)
-                        return -ENOMEM;
-        }
+        /* A slice that was there before, and that somebody has stopped since, is not made again for him. */
+        if (record->flags & STEP_RECREATE && step->now && streq(step->now, "absent"))
+                r = util_copy("absent", &before);
+        else
+                r = util_copy(record->before, &before);
+        if (r < 0)
+                return r;
         free(step->before);
         step->before = before;
         return 0;

@@ -288,6 +288,36 @@ static void test_in_use(void **state) {
         }
 }
 
+/* Slices that were there before, with work in them, stay; once their owner has stopped them, no later mode makes them
+ * again for him. */
+static void test_stopped_since(void **state) {
+        for (int remote = 0; remote < 2; remote++) {
+                _cleanup_tree_ Tree *tree = work_tree(remote);
+                _cleanup_steps_ Steps in_force = {};
+
+                assert_int_equal(kfs_write(tree->kfs, "unit/rtisol.slice", "cpus= mems="), 0);
+                assert_int_equal(kfs_write(tree->kfs, "unit/rtisol-rt.slice", "cpus= mems="), 0);
+                work_put_task(tree,
+                        (WorkTask){ .pid = 9,
+                                .comm = "x",
+                                .cpus = "0-3",
+                                .cgroup = "/rtisol.slice/rtisol-rt.slice" });
+                work_switch(tree, RT("1-3"), &in_force);
+                work_switch(tree, GREEN, &in_force);
+                assert_int_not_equal(in_force.n, 0);
+                tree_put(tree, "proc/9/cgroup", "0::/\n");
+                tree_put(tree, "sys/fs/cgroup/rtisol.slice/rtisol-rt.slice/cgroup.events", "populated 0\n");
+                tree_put(tree, "sys/fs/cgroup/rtisol.slice/cgroup.events", "populated 0\n");
+                assert_int_equal(kfs_write(tree->kfs, "unit/rtisol-rt.slice", "absent"), 0);
+                assert_int_equal(kfs_write(tree->kfs, "unit/rtisol.slice", "absent"), 0);
+                work_switch(tree, RT("1-3"), &in_force);
+                work_switch(tree, GREEN, &in_force);
+                read_value(tree, "unit/rtisol-rt.slice", "absent");
+                read_value(tree, "unit/rtisol.slice", "absent");
+                assert_int_equal(in_force.n, 0);
+        }
+}
+
 /* Changed by somebody else meanwhile */
 
 static void test_foreign_changes(void **state) {
@@ -445,6 +475,7 @@ int main(void) {
                 cmocka_unit_test(test_exchange),
                 cmocka_unit_test(test_back),
                 cmocka_unit_test(test_in_use),
+                cmocka_unit_test(test_stopped_since),
                 cmocka_unit_test(test_foreign_changes),
                 cmocka_unit_test(test_refusals),
                 cmocka_unit_test(test_machines),
