@@ -112,6 +112,8 @@ static const struct {
                 "indirection table "
                 "that needs the queues" },
         { "net/", -EBUSY, "somebody uses the queues (AF_XDP, a filter); free them and switch again" },
+        { "unit/", -ETIMEDOUT,
+                "wait until systemd is through with what it does (systemctl list-jobs), then switch again" },
         { "unit/", -EBUSY,
                 "tasks run or units are active in it (systemctl list-units, systemctl status); stop them "
                 "first" },
@@ -186,14 +188,23 @@ static const char *error_advice(const ApplyProblem *problem) {
         return advices[i].advice;
 }
 
+/* Whom a step asked: not everything is a file of the kernel. */
+static const char *asked(const char *object) {
+        if (util_startswith(object, "unit/"))
+                return "systemd";
+        return util_startswith(object, "irqbalance/") ? "irqbalance" : "the kernel";
+}
+
 static int format_said(const ApplyProblem *problem, char **ret) {
+        const char *who = asked(problem->object);
+
         if (problem->error != -EBADMSG)
-                return util_asprintf(ret, "the kernel said %s (%s)", error_name(problem->error),
-                        error_text(problem->error));
+                return util_asprintf(
+                        ret, "%s said %s (%s)", who, error_name(problem->error), error_text(problem->error));
         if (problem->reason)
-                return util_asprintf(ret, "the kernel took it (EBADMSG) and reads %s: its reason is %s",
+                return util_asprintf(ret, "%s took it (EBADMSG) and reads %s: its reason is %s", who,
                         problem->live, problem->reason);
-        return util_asprintf(ret, "the kernel took it (EBADMSG) and reads %s",
+        return util_asprintf(ret, "%s took it (EBADMSG) and reads %s", who,
                 problem->live && problem->live[0] ? problem->live : "nothing");
 }
 

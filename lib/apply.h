@@ -32,7 +32,8 @@ typedef struct ApplyProblems {
 } ApplyProblems;
 
 void apply_problems_done(ApplyProblems *problems);
-/* One sentence of a problem: which object, what was wanted, what the kernel said, what to do. */
+/* One sentence of a problem: which object, what was wanted, what the kernel (or systemd, irqbalance) said, what to
+ * do. */
 int apply_problem_sentence(const ApplyProblem *problem, char **ret);
 
 typedef enum ApplyOutcome {

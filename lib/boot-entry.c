@@ -78,7 +78,6 @@ static int read_text(const char *root, const char *path, char **ret) {
 static int write_text(const char *root, const char *path, const char *text) {
         _cleanup_free_ char *whole = NULL, *temporary = NULL;
         _cleanup_close_ int fd = -1;
-        size_t n = strlen(text);
         int r = path_of(root, path, &whole);
 
         r = r ?: util_asprintf(&temporary, "%s.new", whole);
@@ -87,9 +86,11 @@ static int write_text(const char *root, const char *path, const char *text) {
         fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (fd < 0)
                 return -errno;
-        if (write(fd, text, n) == (ssize_t) n && fsync(fd) == 0 && rename(temporary, whole) == 0)
+        r = util_write_all(fd, text, strlen(text));
+        if (r == 0 && (fsync(fd) < 0 || rename(temporary, whole) < 0))
+                r = -errno;
+        if (r == 0)
                 return 0;
-        r = errno ? -errno : -EIO;
         (void) unlink(temporary);
         return r;
 }

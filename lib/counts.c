@@ -129,7 +129,6 @@ static int save_file(Kfs *kfs, const char *directory, const char *name) {
         _cleanup_free_ char *text = NULL, *path = NULL;
         _cleanup_close_ int fd = -1;
         size_t size = 0;
-        ssize_t n;
         int r;
 
         r = util_asprintf(&path, "%s/%s", directory, name);
@@ -148,11 +147,9 @@ static int save_file(Kfs *kfs, const char *directory, const char *name) {
         if (fd < 0)
                 return -errno;
         /* Whatever the umask of the daemon. */
-        n = fchmod(fd, 0644) < 0 ? -1 : write(fd, text, size);
-        if (n == (ssize_t) size)
-                return 0;
-        r = n < 0 ? -errno : -EIO;
-        (void) unlink(path);
+        r = fchmod(fd, 0644) < 0 ? -errno : util_write_all(fd, text, size);
+        if (r < 0)
+                (void) unlink(path);
         return r;
 }
 

@@ -181,9 +181,7 @@ static int write_note(const Irqbalance *irqbalance, unsigned sleep, const char *
         if (r < 0)
                 return r;
         fd = open(irqbalance->note, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        if (fd < 0 || write(fd, text, strlen(text)) < 0)
-                return -errno;
-        return 0;
+        return fd < 0 ? -errno : util_write_all(fd, text, strlen(text));
 }
 
 static int irqbalance_read(Kfs *kfs, void *userdata, const char *object, char **ret) {

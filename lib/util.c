@@ -51,6 +51,9 @@ int util_write_all(int fd, const char *text, size_t size) {
                         continue;
                 if (n < 0)
                         return -errno;
+                /* Nothing taken and no error: asking again would go on for ever. */
+                if (n == 0)
+                        return -EIO;
                 text += n;
                 size -= (size_t) n;
         }

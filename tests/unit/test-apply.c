@@ -49,6 +49,13 @@ static void test_sentences(void **state) {
                         "ENOSPC (No space left on device); "
                         "make "
                         "room in the file system of /run/rtisold" },
+                { "unit/rtisol.slice", "unit/rtisol.slice", "absent", NULL, NULL, -ETIMEDOUT,
+                        "unit/rtisol.slice: wanted absent, but systemd said ETIMEDOUT (Connection timed "
+                        "out); wait until systemd is through with what it does (systemctl list-jobs), then "
+                        "switch again" },
+                { "irqbalance/banned", "irqbalance/banned", "1-3", "", NULL, -EBADMSG,
+                        "irqbalance/banned: wanted 1-3, but irqbalance took it (EBADMSG) and reads nothing; "
+                        "another program may be setting it; find it and switch again" },
                 { "x", "/sys/x", "1", NULL, NULL, -ENOTRECOVERABLE,
                         "x in /sys/x: wanted 1, but the kernel said ENOTRECOVERABLE (State not "
                         "recoverable); see "
