@@ -75,8 +75,8 @@ static const char *error_text(int error) {
         "rtisold), and a "                                                                                  \
         "kernel that is not locked down"
 
-/* What somebody can do about an errno; the first row that fits counts.  The prefix is that of the object, or
- * of its step's id. */
+/* What somebody can do about an errno, 0 for any; the first row that fits counts.  The prefix is that of the
+ * object, or of its step's id. */
 static const struct {
         const char *prefix;
         int error;
@@ -139,6 +139,7 @@ static const struct {
         { "", -EROFS, "it is mounted read-only here; look at the sandbox of the service" },
         { "", -EIO, "the driver behind it failed; see the kernel's log" },
         { "", -EBADMSG, "another program may be setting it; find it and switch again" },
+        { "unit/", 0, "see what systemd tells of it (systemctl status, journalctl -b _PID=1)" },
         { "", 0, "see the kernel's log, and rtisoctl doctor" },
 };
 
@@ -174,16 +175,21 @@ static const char *partition_advice(const char *reason) {
         return partition_advices[i].advice;
 }
 
+static bool advice_fits(size_t i, const ApplyProblem *problem) {
+        const char *prefix = advices[i].prefix;
+
+        return (advices[i].error == 0 || advices[i].error == problem->error) &&
+                (util_startswith(problem->object, prefix) || util_startswith(problem->id, prefix));
+}
+
 static const char *error_advice(const ApplyProblem *problem) {
         size_t i = 0;
 
         if (problem->reason)
                 return partition_advice(problem->reason);
 
-        while (advices[i].error != 0 &&
-                (advices[i].error != problem->error ||
-                        (!util_startswith(problem->object, advices[i].prefix) &&
-                                !util_startswith(problem->id, advices[i].prefix))))
+        /* The last row fits everything. */
+        while (!advice_fits(i, problem))
                 i++;
         return advices[i].advice;
 }

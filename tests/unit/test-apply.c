@@ -53,6 +53,10 @@ static void test_sentences(void **state) {
                         "unit/rtisol.slice: wanted absent, but systemd said ETIMEDOUT (Connection timed "
                         "out); wait until systemd is through with what it does (systemctl list-jobs), then "
                         "switch again" },
+                { "unit/rtisol.slice", "unit/rtisol.slice", "absent", NULL, NULL, -EREMOTEIO,
+                        "unit/rtisol.slice: wanted absent, but systemd said EREMOTEIO (Remote I/O error); "
+                        "see "
+                        "what systemd tells of it (systemctl status, journalctl -b _PID=1)" },
                 { "irqbalance/banned", "irqbalance/banned", "1-3", "", NULL, -EBADMSG,
                         "irqbalance/banned: wanted 1-3, but irqbalance took it (EBADMSG) and reads nothing; "
                         "another program may be setting it; find it and switch again" },
