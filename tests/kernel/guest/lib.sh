@@ -134,8 +134,19 @@ sum() {
 	echo $_sum
 }
 
-# phases: of each CPU's tick timer, in ns after the period
+# phases: of each CPU's tick timer, in ns after the period.  A CPU whose handler runs just
+# now is not shown: look until all are
 phases() {
+	for _try in 1 2 3 4 5; do
+		_seen=$(phases_now)
+		[ "$(echo "$_seen" | wc -w)" -ge "$(grep -c '^processor' /proc/cpuinfo)" ] &&
+			break
+		usleep 7000
+	done
+	echo "$_seen"
+}
+
+phases_now() {
 	awk -v period="$((1000000000 / 250))" '
 		/^cpu:/ { cpu = $2 }
 		/<'"$tick_handler"'>|tick_sched_timer|tick_nohz_handler/ { want = 1 }
