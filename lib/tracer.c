@@ -7,6 +7,9 @@
 #include "tracer-events.h"
 
 #define INSTANCE "rtisold-explain-"
+/* Of one read.  Where a workload makes events faster than they are read, a read would never end, nor what it keeps
+ * ever be enough: recording pauses until what there is has been accounted. */
+#define READ_MAX 100000
 
 /* A recorded event that waits until nothing older can come; its name is the events'. */
 typedef struct Pending {
@@ -21,7 +24,8 @@ struct Tracer {
         Pending *pending;
         size_t n_pending, room;
         uint64_t order;
-        bool stopped;
+        size_t n_read; /* in this read */
+        bool stopped, paused;
 };
 
 void tracer_close(Tracer *tracer) {
@@ -237,6 +241,10 @@ static int take_record(struct tep_event *tep, struct tep_record *record, int cpu
         NoiseEvent decoded;
         int r = 0;
 
+        if (tracer->n_read++ == READ_MAX && !tracer->stopped) {
+                tracer->paused = true;
+                (void) tracefs_trace_off(tracer->instance);
+        }
         if (!event)
                 return 0;
         record->cpu = cpu;
@@ -262,16 +270,11 @@ static int compare_pending(const void *a, const void *b) {
         return left->order < right->order ? -1 : left->order > right->order;
 }
 
-int tracer_read(Tracer *tracer, Noise *noise) {
-        /* Whatever was recorded before now is in the buffers that are read next, of all CPUs. */
-        uint64_t complete = tracer->stopped ? UINT64_MAX : tracer_now();
+/* Accounts what is older than anything that can still come. */
+static int account(Tracer *tracer, Noise *noise, uint64_t complete) {
         size_t n = 0;
         int r = 0;
 
-        errno = 0;
-        if (tracefs_iterate_raw_events(tracer->events.tep, tracer->instance, NULL, 0, take_record, tracer) <
-                0)
-                return errno > 0 ? -errno : -EIO;
         if (tracer->n_pending == 0)
                 return 0;
         qsort(tracer->pending, tracer->n_pending, sizeof(Pending), compare_pending);
@@ -280,4 +283,33 @@ int tracer_read(Tracer *tracer, Noise *noise) {
         tracer->n_pending -= n;
         memmove(tracer->pending, tracer->pending + n, tracer->n_pending * sizeof(Pending));
         return r;
+}
+
+/* Records again after a pause.  What happened in it was not recorded, and nobody knows how much. */
+static int go_on(Tracer *tracer, Noise *noise) {
+        int r = 0;
+
+        CPULIST_FOREACH (cpu, &tracer->cpus) {
+                NoiseEvent lost = {
+                        .type = NOISE_LOST, .at = tracer_now(), .cpu = (unsigned) cpu, .number = 1
+                };
+
+                r = r ?: noise_event(noise, &lost);
+        }
+        tracer->paused = false;
+        return r ?: tracer_start(tracer);
+}
+
+int tracer_read(Tracer *tracer, Noise *noise) {
+        /* Whatever was recorded before now is in the buffers that are read next, of all CPUs. */
+        uint64_t complete = tracer_now();
+        int r;
+
+        tracer->n_read = 0;
+        errno = 0;
+        if (tracefs_iterate_raw_events(tracer->events.tep, tracer->instance, NULL, 0, take_record, tracer) <
+                0)
+                return errno > 0 ? -errno : -EIO;
+        r = account(tracer, noise, tracer->stopped || tracer->paused ? UINT64_MAX : complete);
+        return r == 0 && tracer->paused ? go_on(tracer, noise) : r;
 }

@@ -23,7 +23,8 @@ int tracer_start(Tracer *tracer);
 /* Tracing is off afterwards; the next read is the last. */
 int tracer_stop(Tracer *tracer);
 /* Takes what was recorded and gives the accounting what is complete.  To be called several times a second, so that
- * nothing is lost. */
+ * nothing is lost; where more comes than can be read, recording pauses, and the accounting is told that something is
+ * lost. */
 int tracer_read(Tracer *tracer, Noise *noise);
 
 /* The name that a thread had which has ended since, where the kernel remembers it: 0, or -ESRCH. */

@@ -14,6 +14,7 @@ import time
 import kernel
 from actors import drop_in, mode, program, service
 from case import case, rtisoctl, run, wait_for
+from provoke import packets
 
 NOISY = "/usr/lib/rtisold-vm/tools/noisy"
 INSTANCES = "/sys/kernel/tracing/instances"
@@ -196,26 +197,16 @@ def sorted_by_time_with_advice():
         [line for line in text.splitlines() if line.startswith(" " * 12) and len(line) > 80], []
 
 
-PACKETS = """
-import socket
-end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-end.bind(("127.0.0.1", 0))
-while True:
-    end.sendto(b"x", end.getsockname())
-    end.recv(1)
-"""
-
-
 @case
 def status_tells_it_without_tracing():
     with drop_in("dpdk", f"[cpuset rt]\ncpus = {CPU}\n"), mode("dpdk"):
-        with service("packets", "python3", "-c", PACKETS, Slice=SLICE):
+        with packets():
             findings = json.loads(run("rtisoctl", "status", "--json", check=False).stdout)["findings"]
             found = {finding["id"]: finding for finding in findings if finding["code"] == "noise"}
             report = explain(1)
-        packets = found.get("noise:NET_RX", {})
-        yield "packets of the set's own", (packets.get("cpus"), packets.get("severity")), (str(CPU), "warning")
-        yield "what explain says to do", packets.get("fix"), row(report, "softirq", "NET_RX").get("fix", "nothing")
+        told = found.get("noise:NET_RX", {})
+        yield "packets of the set's own", (told.get("cpus"), told.get("severity")), (str(CPU), "warning")
+        yield "what explain says to do", told.get("fix"), row(report, "softirq", "NET_RX").get("fix", "nothing")
         yield "nothing is traced for it", instances(), []
 
 

@@ -54,6 +54,22 @@ assert ctypes.CDLL(None).timer_create(2, None, ctypes.byref(timer)) == 0
 """
 
 
+# On the CPU that sends, a packet by loopback is a soft interrupt.
+PACKETS = """
+import os, socket
+os.sched_setaffinity(0, {3})
+end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end.bind(("127.0.0.1", 0))
+while True:
+    end.sendto(b"x", end.getsockname())
+    end.recv(1)
+"""
+
+
+def packets():
+    return service("packets", "python3", "-c", PACKETS, Slice=SLICE)
+
+
 def perf_session():
     return service("perfall", "python3", "-c", PERF + "\nimport time\ntime.sleep(100000)")
 
