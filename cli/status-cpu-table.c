@@ -5,10 +5,15 @@
 
 /* So many CPUs are listed one by one, with each of their threads; of more, what is alike is one row. */
 #define EACH_MAX 4
+/* Columns in front of one that is cut at the terminal's edge, and in a row that has none. */
+#define CPUS_WIDTH 14
+#define CPUS_NARROW 9
+#define NAME_WIDTH 22
 
-/* `nvme0q12` as `nvme0q*`: the last number, which tells one of a row from the other. */
+/* `nvme0q12` as `nvme0q*`, `mlx5_comp12@pci:0000:06:00.0` as `mlx5_comp*@pci:0000:06:00.0`: the last number before a
+ * device's address, which tells one of a row from the other. */
 static char *name_pattern(const char *name) {
-        size_t end = strlen(name), start;
+        size_t end = strcspn(name, "@"), start;
         char *text = NULL;
 
         while (end > 0 && !isdigit((unsigned char) name[end - 1]))
@@ -121,6 +126,41 @@ static int add_item(json_t *groups, const Kind *kind, const json_t *item, json_t
         return r ?: first ? 0 : join_row(row, kind, item, each);
 }
 
+/* What is wider leaves no room for the rest of a row: without its middle, since the end of an interrupt's name may tell
+ * the device. */
+static int shorten_name(json_t *row, const char *key) {
+        const char *name = record_get(row, key);
+        size_t n = strlen(name), half = NAME_WIDTH / 2 - 1;
+        _cleanup_free_ char *text = NULL;
+        int r;
+
+        if (n <= NAME_WIDTH)
+                return 0;
+        r = util_asprintf(&text, "%.*s..%s", (int) half, name, name + n - half);
+        return r < 0 ? r : record_put(row, key, record_text(text));
+}
+
+/* CPUs that are scattered: how many, and `--json` has them. */
+static json_t *cpus_cell(const CpuList *cpus, size_t width) {
+        _cleanup_free_ char *text = NULL;
+        char count[32];
+
+        if (cpulist_format(cpus, &text) < 0)
+                return NULL;
+        if (strlen(text) <= width)
+                return json_string(text);
+        (void) snprintf(count, sizeof(count), "%zu CPUs", cpulist_count(cpus));
+        return json_string(count);
+}
+
+static int shorten_cpus(json_t *row, const char *key, size_t width) {
+        _cleanup_cpulist_ CpuList cpus = {};
+
+        return cpulist_parse(record_get(row, key), &cpus, NULL) < 0
+                ? 0
+                : record_put(row, key, cpus_cell(&cpus, width));
+}
+
 /* The CPUs and the numbers of a row, as they are shown. */
 static int finish_row(json_t *row, const Kind *kind) {
         size_t i, n = json_object_size(json_object_get(row, "seen"));
@@ -131,7 +171,7 @@ static int finish_row(json_t *row, const Kind *kind) {
 
         json_array_foreach(json_object_get(row, "on"), i, cpu) r =
                 r ?: cpulist_add(&cpus, (unsigned) json_integer_value(cpu));
-        r = r ?: record_put(row, "cpu", record_cpus(&cpus));
+        r = r ?: record_put(row, "cpu", cpus_cell(&cpus, CPUS_WIDTH));
         if (n > 1) {
                 (void) snprintf(text, sizeof(text), "x%zu", n);
                 r = r ?: record_put(row, kind->number, json_string(text));
@@ -141,6 +181,9 @@ static int finish_row(json_t *row, const Kind *kind) {
         if (kind == &task_kind && json_integer_value(json_object_get(row, "priority")) == 0)
                 text[strlen(record_get(row, "policy"))] = '\0';
         r = r ?: record_put(row, "how", json_string(text));
+        r = r ?: shorten_name(row, kind->name);
+        r = r ?: shorten_cpus(row, "affinity", kind == &irq_kind ? CPUS_NARROW : CPUS_WIDTH);
+        r = r ?: kind == &irq_kind ? shorten_cpus(row, "effective", CPUS_NARROW) : 0;
         return r
                 ?: record_put(row, "right",
                            json_string(json_is_false(json_object_get(row, "expected")) ? "NO" : "yes"));
@@ -258,8 +301,8 @@ static int finish_cpu(json_t *row) {
                 r = r ?: cpulist_parse(json_string_value(item) ?: "", &near, NULL);
                 r = r ?: cpulist_union(&siblings, &near);
         }
-        r = r ?: record_put(row, "cpu", record_cpus(&cpus));
-        r = r ?: record_put(row, "siblings", record_cpus(&siblings));
+        r = r ?: record_put(row, "cpu", cpus_cell(&cpus, CPUS_WIDTH));
+        r = r ?: record_put(row, "siblings", cpus_cell(&siblings, CPUS_WIDTH));
         return r ?: record_put(row, "softirqs", softirqs_text(json_object_get(row, "sums")));
 }
 
