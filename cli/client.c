@@ -11,6 +11,8 @@
 
 /* A switch of a big machine takes its time; a daemon that died is noticed at once all the same. */
 #define SET_MODE_TIMEOUT_USEC (30 * 60 * UINT64_C(1000000))
+/* Who only looks does not wait for the end of a switch, nor for a daemon that somebody has stopped. */
+#define LOOK_TIMEOUT_USEC (5 * UINT64_C(1000000))
 
 /* A descriptor where somebody listens on the private socket. */
 static int open_socket(void) {
@@ -321,15 +323,26 @@ static int read_leases(sd_bus_message *reply, json_t *leases) {
         return r;
 }
 
-json_t *client_leases(void) {
-        _cleanup_client_ sd_bus *bus = NULL;
-        sd_bus_message *reply = NULL;
-        json_t *leases = json_array();
+static int ask_for_leases(sd_bus *bus, sd_bus_message **ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+        int r = sd_bus_message_new_method_call(
+                bus, &call, RTISOL_BUS_NAME, RTISOL_OBJECT, RTISOL_INTERFACE, "ListLeases");
 
-        if (leases && client_connect(&bus) == 0 &&
-                sd_bus_call_method(bus, RTISOL_BUS_NAME, RTISOL_OBJECT, RTISOL_INTERFACE, "ListLeases", NULL,
-                        &reply, NULL) >= 0)
-                (void) read_leases(reply, leases);
-        sd_bus_message_unref(reply);
-        return leases;
+        return r < 0 ? r : sd_bus_call(bus, call, LOOK_TIMEOUT_USEC, NULL, ret);
+}
+
+int client_leases(json_t **ret) {
+        _cleanup_client_ sd_bus *bus = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_record_ json_t *leases = json_array();
+        int r = leases ? client_connect(&bus) : -ENOMEM;
+
+        if (r == 0)
+                r = ask_for_leases(bus, &reply);
+        if (r >= 0)
+                r = read_leases(reply, leases);
+        if (r == -ETIMEDOUT || r == -ENOMEM)
+                return r;
+        *ret = TAKE_PTR(leases);
+        return 0;
 }

@@ -40,5 +40,6 @@ int client_set_mode(sd_bus *bus, const char *mode, const ClientOptions *options,
  * exit is EXIT_HOLDS; -ENOMEM. */
 int client_lease(sd_bus *bus, const char *mode, const char *why, ClientAnswer *ret, int *ret_fd);
 
-/* Leases: a list of {id, mode, why, pid, since}, empty where they cannot be asked for. */
-json_t *client_leases(void);
+/* Leases: a list of {id, mode, why, pid, since}, empty where nobody can be asked.  -ETIMEDOUT: there is a daemon, and it
+ * does not answer; -ENOMEM. */
+int client_leases(json_t **ret);

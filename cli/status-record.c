@@ -166,12 +166,14 @@ static json_t *finding_record(const Finding *finding) {
                 finding->accepted);
 }
 
-static json_t *unseen_record(const Audit *audit) {
+static json_t *unseen_record(const StatusInput *input) {
         json_t *list = json_array();
         int r = list ? 0 : -ENOMEM;
 
-        STRV_FOREACH (text, audit->unseen)
+        STRV_FOREACH (text, input->audit->unseen)
                 r = r ?: json_array_append_new(list, record_text(*text));
+        if (input->silent)
+                r = r ?: json_array_append_new(list, json_string("leases: the daemon does not answer"));
         return record_finish(list, r);
 }
 
@@ -305,7 +307,7 @@ json_t *status_record(const StatusInput *input) {
         r = r ?: record_put(record, "steps", steps_record(input->audit));
         r = r ?: record_put(record, "cpus", status_cpus_record(input));
         r = r ?: record_put(record, "findings", findings_record(input->audit));
-        r = r ?: record_put(record, "unseen", unseen_record(input->audit));
+        r = r ?: record_put(record, "unseen", unseen_record(input));
         return record_finish(record, r);
 }
 

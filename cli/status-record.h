@@ -11,6 +11,7 @@ typedef struct StatusInput {
         const CpuList *cpus; /* those to list with their tasks and interrupts */
         bool daemon;
         json_t *leases; /* borrowed */
+        bool silent;    /* there is a daemon, and it does not answer */
 } StatusInput;
 
 /* `status --json`, version 1 (design section 5).  NULL for lack of memory. */

@@ -53,13 +53,16 @@ static int look(const Cli *cli, json_t **ret) {
         r = r ?: choose_cpus(cli, &machine, audit, &cpus);
         if (r != EXIT_HOLDS)
                 return r;
-        leases = live ? client_leases() : NULL;
+        r = live ? client_leases(&leases) : 0;
+        if (r < 0 && r != -ETIMEDOUT)
+                return r;
         *ret = status_record(&(StatusInput){
                 .machine = &machine,
                 .audit = audit,
                 .cpus = &cpus,
                 .daemon = live && client_daemon_runs(),
                 .leases = leases,
+                .silent = r == -ETIMEDOUT,
         });
         return *ret ? EXIT_HOLDS : -ENOMEM;
 }
