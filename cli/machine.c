@@ -92,7 +92,7 @@ static int no_such_profile(Kfs *kfs, Kfs *live, const char *name, int error) {
                 return EXIT_USAGE;
         }
         if (error == -ESHUTDOWN) {
-                cli_error("profile \"%s\" is masked: its file is a link to /dev/null", name);
+                cli_error("profile \"%s\" is masked: its file is empty or a link to /dev/null", name);
                 return EXIT_USAGE;
         }
         nearest = nearest_profile(kfs, name) ?: nearest_profile(live, name);

@@ -66,8 +66,8 @@ static int run_load(Run *run) {
                         "There is no profile '%s'; `rtisoctl profile list` shows those there are.", mode);
         case -ESHUTDOWN:
                 run->outcome.kind = OUTCOME_NO_SUCH_PROFILE;
-                return outcome_say(
-                        &run->outcome, "The profile '%s' is masked by a link to /dev/null.", mode);
+                return outcome_say(&run->outcome,
+                        "The profile '%s' is masked: its file is empty or a link to /dev/null.", mode);
         default: return r < 0 ? run_fail(run, OUTCOME_NOT_BEGUN, r, "The profile cannot be read") : 0;
         }
 }
