@@ -2,6 +2,7 @@
 """A second program reads /proc and /sys: it must list the same tasks and interrupts on isolated CPUs as status."""
 
 import contextlib
+import functools
 import json
 import os
 import random
@@ -20,6 +21,9 @@ time.sleep(100000)
 """
 
 
+parse = functools.cache(kernel.cpus)         # thousands of tasks have the same few lists
+
+
 def tasks_by_cpu():
     """{cpu: {tid}}: allowed there, or there last.  It shares nothing with rtisold."""
     found = {cpu: set() for cpu in kernel.online()}
@@ -35,10 +39,9 @@ def tasks_by_cpu():
             except OSError:
                 continue
             last = int(stat[stat.rindex(")") + 2:].split()[36])
-            allowed = kernel.cpus(status.split("Cpus_allowed_list:")[1].split("\n")[0])
-            for cpu in found:
-                if cpu in allowed or cpu == last:
-                    found[cpu].add(int(tid))
+            allowed = parse(status.split("Cpus_allowed_list:")[1].split("\n")[0])
+            for cpu in (allowed | {last}) & set(found):
+                found[cpu].add(int(tid))
     return found
 
 
@@ -47,7 +50,7 @@ def irqs_by_cpu():
     for irq in filter(str.isdigit, os.listdir("/proc/irq")):
         for name in ("smp_affinity_list", "effective_affinity_list"):
             try:
-                cpus = kernel.cpus(open(f"/proc/irq/{irq}/{name}").read())
+                cpus = parse(open(f"/proc/irq/{irq}/{name}").read())
             except OSError:
                 continue
             for cpu in cpus & set(found):
@@ -75,14 +78,16 @@ def compare(isolated):
     before = tasks_by_cpu()
     irqs = irqs_by_cpu()
     record = json.loads(run("rtisoctl", "status", "--json", check=False).stdout)
-    after = tasks_by_cpu()
+    after, later = tasks_by_cpu(), irqs_by_cpu()
     wrong = [] if {c["cpu"] for c in record["cpus"]} == isolated else ["other CPUs are listed"]
     for cpu in record["cpus"]:
         n = cpu["cpu"]
         told = {t["tid"] for t in cpu["tasks"]}
         wrong += [f"CPU {n}: task {t} is not told" for t in (before[n] & after[n]) - told]
         wrong += [f"CPU {n}: task {t} is told" for t in told - (before[n] | after[n]) if os.path.exists(f"/proc/{t}")]
-        wrong += [f"CPU {n}: interrupt {i}" for i in irqs[n] ^ {i["irq"] for i in cpu["irqs"]}]
+        told = {i["irq"] for i in cpu["irqs"]}
+        wrong += [f"CPU {n}: interrupt {i} is not told" for i in (irqs[n] & later[n]) - told]
+        wrong += [f"CPU {n}: interrupt {i} is told" for i in told - (irqs[n] | later[n])]
     return wrong
 
 

@@ -130,6 +130,32 @@ def a_kernel_thread_that_comes_later():
 
 
 @case
+def a_kernel_thread_that_somebody_moved():
+    """Where there is no partition: newer kernels let nobody put one into it."""
+    with quiet_mode(QUIET.replace("cpus = 2-3", "cpus = 2-3\npartition = none")):
+        tid = next(t.tid for t in kernel.unbound_kthreads() if t.comm == "kauditd")
+        name = f"kauditd (pid {tid})"
+        with provoke.without_daemon():          # which would move it back
+            os.sched_setaffinity(tid, {3})
+            hits = matching(status()[0], "kthread-on-set", name)
+            yield "found", [(f["cpus"], f["command"]) for f in hits], [("3", f"taskset -pc 0-1 {tid}")]
+            for finding in hits:
+                yield finding["command"], mend(finding), 0
+            yield "mended", (os.sched_getaffinity(tid), short(matching(status()[0], "kthread-on-set", name))), ({0, 1}, [])
+
+
+@case
+def packets_that_the_set_sends_itself():
+    """The counters tell; nothing but ending it mends it."""
+    with quiet_mode():
+        with provoke.packets():
+            time.sleep(1)
+            hits = matching(status()[0], "noise", "NET_RX")
+            yield "found", [(f["cpus"], f["command"], "loopback" in f["fix"]) for f in hits], [("3", None, True)]
+        yield "mended", short(matching(status()[0], "noise", "")), []
+
+
+@case
 def real_time_spinners():
     for code, on in (("rt-throttling", True), ("fifo-spinner", False)):
         with quiet_mode(), provoke.throttling(on), \
