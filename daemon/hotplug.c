@@ -32,6 +32,11 @@ static bool is_own(const Hotplug *hotplug, struct udev_device *device) {
                 util_parse_unsigned(number, &cpu) >= 0 && cpulist_has(&hotplug->own, cpu);
 }
 
+/* What udev plays once more (`udevadm trigger`) is about CPUs that are where they were. */
+static bool moves_cpu(const char *action) {
+        return streq(action, "online") || streq(action, "offline") || streq(action, "remove");
+}
+
 /* `move`: a network device has another name, which a rule may be about. */
 static bool brings_interrupts(const char *action) {
         return streq(action, "bind") || streq(action, "add") || streq(action, "change") ||
@@ -44,7 +49,7 @@ static void handle_device(Hotplug *hotplug, struct udev_device *device) {
         if (!subsystem || !action)
                 return;
         if (streq(subsystem, "cpu")) {
-                if (is_own(hotplug, device))
+                if (!moves_cpu(action) || is_own(hotplug, device))
                         return;
                 hotplug->cpus = true;
         } else if (!brings_interrupts(action))

@@ -3,6 +3,7 @@
 
 import json
 import os
+import time
 
 import kernel
 from actors import daemon, green, hotplug, mode
@@ -57,6 +58,17 @@ def a_rival_changes_a_sysctl():
         yield from drifted("vm.stat_interval")
         rtisoctl("mode", "low-jitter")
         yield "mended", kernel.sysctl("vm.stat_interval"), before
+
+
+@case
+def events_of_cpus_that_stay():
+    """As a package that is upgraded has udev play them once more: no reason to mend what others did."""
+    with mode("low-jitter"):
+        kernel.write("/proc/sys/vm/stat_interval", "99")
+        run("udevadm", "trigger", "--settle", "--subsystem-match=cpu", "--action=add")
+        time.sleep(2)
+        yield "it stays", kernel.sysctl("vm.stat_interval"), "99"
+        yield from drifted("vm.stat_interval")
 
 
 @case
