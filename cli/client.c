@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "cli.h"
 #include "protocol.h"
@@ -323,16 +324,43 @@ static int read_leases(sd_bus_message *reply, json_t *leases) {
         return r;
 }
 
-static int ask_for_leases(sd_bus *bus, sd_bus_message **ret) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *call = NULL;
-        int r = sd_bus_message_new_method_call(
-                bus, &call, RTISOL_BUS_NAME, RTISOL_OBJECT, RTISOL_INTERFACE, "ListLeases");
+static int on_leases(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+        sd_bus_message **reply = userdata;
 
-        return r < 0 ? r : sd_bus_call(bus, call, LOOK_TIMEOUT_USEC, NULL, ret);
+        *reply = sd_bus_message_ref(message);
+        return 0;
+}
+
+static uint64_t now_usec(void) {
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+/* A call's own limit begins when the daemon has greeted, which one that does not run never does. */
+static int ask_for_leases(sd_bus *bus, sd_bus_message **reply) {
+        uint64_t end = now_usec() + LOOK_TIMEOUT_USEC;
+        int r = sd_bus_call_method_async(bus, NULL, RTISOL_BUS_NAME, RTISOL_OBJECT, RTISOL_INTERFACE,
+                "ListLeases", on_leases, reply, NULL);
+
+        while ((r >= 0 || r == -EINTR) && !*reply) {
+                uint64_t now = now_usec();
+
+                if (now >= end)
+                        return -ETIMEDOUT;
+                r = sd_bus_process(bus, NULL);
+                if (r == 0 && !*reply)
+                        r = sd_bus_wait(bus, end - now);
+        }
+        if (*reply && sd_bus_message_is_method_error(*reply, NULL))
+                return -sd_bus_message_get_errno(*reply);
+        return *reply ? 0 : r;
 }
 
 int client_leases(json_t **ret) {
-        _cleanup_client_ sd_bus *bus = NULL;
+        /* Not flushed: that would wait for the daemon, too. */
+        _cleanup_(sd_bus_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_record_ json_t *leases = json_array();
         int r = leases ? client_connect(&bus) : -ENOMEM;
