@@ -9,7 +9,8 @@
  * emits and whose last byte is the slot, one for each measurement. */
 #define MARKER_SIZE 7
 #define SLOTS 16
-#define LOOP_PADDING 29 /* no-operations, so that a round is 32 instructions */
+#define LOOP_PADDING 29                            /* no-operations, so that a round is 32 instructions */
+#define LOOP_SIZE (MARKER_SIZE + LOOP_PADDING + 9) /* bytes, with the decrement and the jump back */
 #define CPU_LIMIT 1024
 
 static const uint8_t marker[MARKER_SIZE - 1] = { 0x0f, 0x1f, 0x80, 0x69, 0x74, 0x72 };

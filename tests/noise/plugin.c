@@ -29,6 +29,7 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin
         enum qemu_plugin_cb_flags flags, void *userdata);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_plugin_udata_cb_t cb, void *userdata);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 
@@ -97,6 +98,19 @@ static void on_other(unsigned int vcpu, void *userdata) {
                 cpu->away += (uintptr_t) userdata;
 }
 
+static uint64_t loops[SLOTS]; /* where they are in their process */
+
+/* A machine whose time is the number of its instructions takes a round to pieces where another CPU's turn comes: what
+ * begins at one of its no-operations is not from elsewhere. */
+static bool is_inside(const struct qemu_plugin_tb *tb) {
+        uint64_t at = qemu_plugin_tb_vaddr(tb);
+
+        for (int slot = 0; slot < SLOTS; slot++)
+                if (loops[slot] && at > loops[slot] && at < loops[slot] + LOOP_SIZE)
+                        return true;
+        return false;
+}
+
 static int slot_of(const struct qemu_plugin_tb *tb) {
         const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
         size_t size = qemu_plugin_insn_size(first);
@@ -112,10 +126,11 @@ static int slot_of(const struct qemu_plugin_tb *tb) {
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
         int slot = slot_of(tb);
 
-        if (slot >= 0)
+        if (slot >= 0) {
+                loops[slot] = qemu_plugin_tb_vaddr(tb);
                 qemu_plugin_register_vcpu_tb_exec_cb(
                         tb, on_loop, QEMU_PLUGIN_CB_NO_REGS, (void *) (intptr_t) slot);
-        else
+        } else if (!is_inside(tb))
                 qemu_plugin_register_vcpu_tb_exec_cb(tb, on_other, QEMU_PLUGIN_CB_NO_REGS,
                         (void *) (uintptr_t) qemu_plugin_tb_n_insns(tb));
 }
