@@ -2,7 +2,8 @@
 /* The daemon with a hook at its door to the kernel, for tests on a real one.
  *
  * FAULT_FILE holds one line, `MOMENT ACTION OBJECT`: `before` or `after` a write to the object, ACTION is
- * `kill` (SIGKILL) or the number of an errno; OBJECT is a shell pattern.  Every write is logged to
+ * `kill` (SIGKILL), the number of an errno, or, after it, `revert`: the object takes the value and then has the
+ * one it had before, so that it reads otherwise.  OBJECT is a shell pattern.  Every write is logged to
  * WRITES_FILE, an object a line. */
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -15,34 +16,59 @@
 #define FAULT_FILE RTISOL_RUNTIME_DIR "/fault"
 #define WRITES_FILE RTISOL_RUNTIME_DIR "/writes"
 
-/* An error stays for as long as the same value is tried; another one, as the undo writes, is let through. */
-static bool is_tried_again(const char *rule, const char *value) {
-        static char known[512], first[512];
+typedef struct Rule {
+        char moment[8], action[8], pattern[512];
+} Rule;
 
-        if (!streq(known, rule)) {
-                (void) snprintf(known, sizeof known, "%s", rule);
-                (void) snprintf(first, sizeof first, "%s", value);
+/* The first value that the rule about an object met: an error stays for as long as the same one is tried; another one,
+ * as the undo writes, is let through. */
+static char *first;
+
+static bool read_rule(Rule *ret) {
+        static char known[sizeof(ret->pattern)];
+        FILE *f = fopen(FAULT_FILE, "re");
+        int n = 0;
+
+        *ret = (Rule){};
+        if (f) {
+                n = fscanf(f, "%7s %7s %511s", ret->moment, ret->action, ret->pattern);
+                (void) fclose(f);
         }
-        return streq(first, value);
+        if (!streq(known, ret->pattern)) {
+                free(TAKE_PTR(first));
+                (void) snprintf(known, sizeof known, "%s", ret->pattern);
+        }
+        return n == 3;
 }
 
-static int on_write(const char *moment, const char *object, const char *value) {
-        char when[8], action[8], pattern[512];
-        FILE *f = fopen(FAULT_FILE, "re");
-        int n;
+/* As a rival does who watches the object: before the write what is there is looked at, and it is there again after it. */
+static void revert(Kfs *kfs, bool is_after, const char *object) {
+        static char *found;
+        char *old = TAKE_PTR(found);
 
-        if (!f)
+        if (is_after && old)
+                (void) kfs_write(kfs, object, old);
+        else if (!is_after)
+                (void) kfs_read(kfs, object, &found);
+        free(old);
+}
+
+static int on_write(Kfs *kfs, const char *moment, const char *object, const char *value) {
+        Rule rule;
+
+        if (!read_rule(&rule) || fnmatch(rule.pattern, object, 0) != 0)
                 return 0;
-        n = fscanf(f, "%7s %7s %511s", when, action, pattern);
-        (void) fclose(f);
-        if (n != 3 || !streq(when, moment) || fnmatch(pattern, object, 0) != 0)
-                return 0;
-        if (streq(action, "kill")) {
+        if (streq(rule.action, "kill") && streq(rule.moment, moment)) {
                 (void) unlink(FAULT_FILE); /* the next daemon lives */
                 (void) kill(getpid(), SIGKILL);
                 (void) pause();
         }
-        return is_tried_again(pattern, value) ? -atoi(action) : 0;
+        first = first ?: strdup(value ?: "");
+        if (!first || !streq(first, value ?: ""))
+                return 0;
+        if (streq(rule.action, "revert"))
+                revert(kfs, streq(moment, "after"), object);
+        return streq(rule.moment, moment) ? -atoi(rule.action) : 0;
 }
 
 static void log_write(const char *object) {
@@ -57,13 +83,15 @@ static void log_write(const char *object) {
 static int on_access(void *userdata, KfsMoment moment, const char *object, const char *value) {
         if (moment == KFS_BEFORE_WRITE) {
                 log_write(object);
-                return on_write("before", object, value);
+                return on_write(userdata, "before", object, value);
         }
-        return moment == KFS_AFTER_WRITE ? on_write("after", object, value) : 0;
+        return moment == KFS_AFTER_WRITE ? on_write(userdata, "after", object, value) : 0;
 }
 
 static void add_hook(Daemon *daemon) {
-        kfs_hook(manager_kfs(daemon_manager(daemon)), on_access, NULL);
+        Kfs *kfs = manager_kfs(daemon_manager(daemon));
+
+        kfs_hook(kfs, on_access, kfs);
 }
 
 int main(void) {

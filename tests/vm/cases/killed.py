@@ -1,45 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """SIGKILL in the middle of a switch: the whole mode or nothing of it."""
 
-import contextlib
-
-import kernel
-from actors import daemon, drop_in, program
+from actors import daemon
 from case import case, full, rtisoctl, run
-from faults import fault, faulty_daemon, forget, objects_of, one_of_each, struck, wait_recovered
+from faults import (fault, faulty_daemon, forget, more_kinds, objects_of, one_of_each, struck, wait_recovered,
+                    whole)
 from snapshot import diff, snapshot
 
-SETS = {1, 2, 3}
 POINTS = 25 if full() else 5
-
-# Steps of more kinds than low-jitter has on a machine like this.
-MORE = """
-[profile]
-pinned = adopt
-accept_starvation = yes
-[cpuset rt]
-rt_throttling = off
-[sched_features]
-LB_MIN = on
-[keep_off_sets]
-timers = yes
-[kthread soft]
-match = ksoftirqd/*
-policy = fifo
-priority = 2
-[sysfs]
-/sys/kernel/mm/transparent_hugepage/enabled = never
-"""
-
-
-@contextlib.contextmanager
-def more_kinds():
-    """In the long run."""
-    if not full():
-        yield
-        return
-    with drop_in("low-jitter", MORE), program("sleep", "100000", cpus={1, 3}):
-        yield
 
 
 def kill_at(moment, item, wanted):
@@ -50,15 +18,6 @@ def kill_at(moment, item, wanted):
     hit = struck()
     forget()
     return hit, wait_recovered(pid) if hit else ""
-
-
-def whole(mode, before):
-    """What is not as it should be in the mode that the daemon claims."""
-    if mode == "green":
-        return diff(before, snapshot())
-    status = run("rtisoctl", "status", check=False)
-    return ([] if kernel.isolated() == SETS else [f"isolated: {kernel.isolated()}"]) + (
-        [] if status.returncode == 0 else status.stdout.splitlines())
 
 
 def points(objects):

@@ -6,16 +6,37 @@ import os
 import re
 
 import kernel
-from actors import daemon, file, green
-from case import rtisoctl, run, wait_for
+from actors import daemon, drop_in, file, green, program
+from case import full, rtisoctl, run, wait_for
+from snapshot import diff, snapshot
 
 FAULT, WRITES = "/run/rtisold/fault", "/run/rtisold/writes"
+SETS = {1, 2, 3}
 DROP_IN = "/run/systemd/system/rtisold.service.d/50-faulty.conf"
 TEXT = """[Unit]
 StartLimitIntervalSec=0
 [Service]
 ExecStart=
 ExecStart=/usr/lib/rtisold-vm/tools/rtisold-faulty
+"""
+
+# Steps of more kinds than low-jitter has on a machine like this.
+MORE = """
+[profile]
+pinned = adopt
+accept_starvation = yes
+[cpuset rt]
+rt_throttling = off
+[sched_features]
+LB_MIN = on
+[keep_off_sets]
+timers = yes
+[kthread soft]
+match = ksoftirqd/*
+policy = fifo
+priority = 2
+[sysfs]
+/sys/kernel/mm/transparent_hugepage/enabled = never
 """
 
 
@@ -79,3 +100,22 @@ def kind(item):
 
 def one_of_each(objects):
     return list({kind(item): item for item in reversed(objects)}.values())
+
+
+@contextlib.contextmanager
+def more_kinds():
+    """In the long run."""
+    if not full():
+        yield
+        return
+    with drop_in("low-jitter", MORE), program("sleep", "100000", cpus={1, 3}):
+        yield
+
+
+def whole(mode, before):
+    """What is not as it should be in the mode that the daemon claims."""
+    if mode == "green":
+        return diff(before, snapshot())
+    status = run("rtisoctl", "status", check=False)
+    return ([] if kernel.isolated() == SETS else [f"isolated: {kernel.isolated()}"]) + (
+        [] if status.returncode == 0 else status.stdout.splitlines())
