@@ -3,8 +3,8 @@
 """Guest images: a root file system for each Debian release and a boot set for
 each kernel, built from Debian's packages when they are not in the cache.
 
-    images.py [NAME...]        build what is missing (by default all but the
-                           benchmark's), print paths
+    images.py [NAME...]        build what is missing (by default all but those of
+                           the benchmark and of the long tests), print paths
     images.py --list           print the names
 
 Every image is named by a hash of what it is built from, so a change here makes
@@ -35,9 +35,12 @@ SOURCES = {
 }
 
 # Root file systems that hold more than others: {name: (suite, packages)}.  The
-# rival of the benchmark, and a boot loader, would be in the way of everything else.
-BENCHMARK = "bookworm-tuned"
+# rival of the benchmark, a boot loader, and who else manages CPUs would be in the
+# way of everything else.
+BENCHMARK, RIVALS = "bookworm-tuned", "bookworm-rivals"
 LARGER = {BENCHMARK: ("bookworm", ["tuned"]),
+          RIVALS: ("bookworm", ["tuned", "podman", "crun", "busybox-static", "libvirt-daemon-system",
+                                "libvirt-daemon-driver-lxc", "libvirt-clients", "systemd-container"]),
           "bookworm-grub": ("bookworm", ["grub2-common"])}
 
 # What the guest runs, then what rtisold links to.
@@ -257,7 +260,7 @@ def main(argv):
     if argv == ["--list"]:
         print("\n".join(names()))
         return 0
-    for name in argv or [name for name in names() if name != BENCHMARK]:
+    for name in argv or [name for name in names() if name not in (BENCHMARK, RIVALS)]:
         print(ensure(name))
     return 0
 
