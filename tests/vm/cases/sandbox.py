@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How the daemon is locked in, and what it says where a key is missing."""
+"""How the daemon is locked in, and that it has no key that it does not need."""
 
 import contextlib
 import os
 import re
+import time
 
 import kernel
-from actors import daemon, drop_in, green, mode, profile, service, value
+from actors import daemon, drop_in, green, mode, profile, program, service, value
 from case import case, long_case, rtisoctl, run, wait_for
 
 OVERRIDE = "/run/systemd/system/rtisold.service.d/99-test.conf"
@@ -106,16 +107,51 @@ def adopt_a_users_task():
             green()
 
 
-# What fails without it, and how that is told.
+def set_channels():
+    """Channels of network cards, and the masks of their queues."""
+    run("ip", "link", "add", "tele0", "numrxqueues", "4", "numtxqueues", "4", "type", "veth", "peer", "name", "tele1")
+    try:
+        with profile("sandbox", "[profile]\nrequire = net\n[cpuset rt]\ncpus = 1-3\npartition = none\n"
+                     "[net pair]\nmatch = tele0\nrx = 1\n"):
+            return say("sandbox")
+    finally:
+        green()
+        run("ip", "link", "del", "tele0", check=False)
+
+
+@contextlib.contextmanager
+def hidden():
+    """/proc shows processes to those alone who may trace them (proc(5), hidepid=)."""
+    run("mount", "-o", "remount,hidepid=ptraceable", "/proc")
+    try:
+        yield
+    finally:
+        run("mount", "-o", "remount,hidepid=off", "/proc")
+
+
+def find_a_hidden_task():
+    """Who pins himself to a CPU of the set is in the way, whoever he is."""
+    with program("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "100000", cpus={2}):
+        time.sleep(1)
+        with hidden():
+            done = run("rtisoctl", "mode", "low-jitter", check=False)
+            green()
+            return done.stdout + done.stderr if "sleep" in done.stderr and done.returncode == 1 else "not found"
+
+
+# What fails without it, and how that is told; a task that it cannot see nobody can tell of.
 NEEDED = {
+    "CAP_NET_ADMIN": (set_channels, r"tele0.*(EPERM|not permitted)"),
     "CAP_SYS_NICE": (give_a_policy, r"kauditd.*EPERM|EPERM.*kauditd|kauditd(.|\n)*EPERM"),
     "CAP_SYS_ADMIN": (isolate, r"not permitted|EPERM"),
     "CAP_DAC_OVERRIDE": (adopt_a_users_task, r"EACCES"),
+    "CAP_SYS_PTRACE": (find_a_hidden_task, r"^not found$"),
 }
 
 
 @long_case
-def a_capability_that_is_missing_is_told():
+def each_capability_is_needed():
+    yield "those of the unit", sorted(NEEDED), sorted(CAPS)
     for name, (provoke, said) in NEEDED.items():
         yield f"with {name}", provoke(), lambda text, said=said: not re.search(said, text)
         with without(name):
