@@ -42,9 +42,10 @@ static int on_removed(sd_event_source *source, const struct inotify_event *event
         if (event->mask & IN_IGNORED)
                 return 0;
         for (unsigned tries = 0; r != 0 && tries < 8; tries++) {
+                bool watched = manager_watch_journal(manager) >= 0;
+
                 r = manager_put_back(manager);
-                if (manager_watch_journal(manager) < 0)
-                        r = r < 0 ? r : 1;
+                r = r == 0 && !watched ? 1 : r;
         }
         if (journal_take_restored(manager->journal))
                 manager_log_restored(manager);
